@@ -1,0 +1,45 @@
+"""Content -> id: the same content gets the same id, anywhere, any time.
+
+An id is a prefix that tells the kind, and 128 bits of SHA-256 in base32 (lower case, 26
+letters). Parts are length-prefixed, so ("ab", "c") and ("a", "bc") differ.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+
+def digest(*parts: str | bytes | int) -> bytes:
+    """SHA-256 over length-prefixed parts. A lone surrogate in a text is kept distinct."""
+    state = hashlib.sha256()
+    for part in parts:
+        raw = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")
+        state.update(len(raw).to_bytes(8, "big"))
+        state.update(raw)
+    return state.digest()
+
+
+def content_id(prefix: str, *parts: str | bytes | int) -> str:
+    return f"{prefix}_{base64.b32encode(digest(*parts)[:16]).decode().rstrip('=').lower()}"
+
+
+def sha256_hex(data: str | bytes) -> str:
+    """The plain SHA-256 of the UTF-8 bytes, as anyone can compute it."""
+    raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(raw).hexdigest()
+
+
+def document_id(*, tenant: str, source: str, path: str, language: str) -> str:
+    """One logical page, whatever its edition and revision."""
+    return content_id("doc", tenant, source, path, language)
+
+
+def revision_id(*, document: str, edition: str, content: str, metadata: str, recipe: str) -> str:
+    """One content of one edition. `content` and `metadata` are digests; `recipe` names what
+    else shaped the chunks (chunker and its limits, encoder fingerprint)."""
+    return content_id("rev", document, edition, content, metadata, recipe)
+
+
+def chunk_id(*, revision: str, start: int, end: int, text: str) -> str:
+    return content_id("chk", revision, start, end, text)

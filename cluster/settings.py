@@ -1,0 +1,195 @@
+"""One frozen object holds every setting: defaults, then the TOML file, then `PALIMPSEST_*`.
+
+The file is `$PALIMPSEST_CONFIG`, else `palimpsest.toml` in the data directory if it exists.
+An environment variable names a key with two underscores between the levels:
+`PALIMPSEST_SERVE__PORT=8700`. Unknown keys and wrong values are refused by name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cluster.errors import InvalidSettings
+
+PREFIX = "PALIMPSEST_"
+NOT_SETTINGS = ("PALIMPSEST_TEST_", "PALIMPSEST_CONFIG", "PALIMPSEST_API_KEY", "PALIMPSEST_URL")
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class PostgresSettings(_Section):
+    url: str | None = Field(None, description="postgresql://… of a server; unset: embedded")
+    port: int = Field(8731, ge=1, le=65535, description="port of the embedded server")
+    pool_size: int = Field(8, ge=1, le=200)
+    connect_timeout_s: float = Field(5.0, gt=0)
+    statement_timeout_s: float = Field(30.0, gt=0)
+    lock_timeout_s: float = Field(10.0, gt=0)
+
+
+class MilvusSettings(_Section):
+    uri: str | None = Field(None, description="http://… of a server; unset: Milvus Lite server")
+    token: str | None = Field(None, description="user:password or API token of the server")
+    port: int = Field(8732, ge=1, le=65535, description="port of the embedded server")
+    timeout_s: float = Field(10.0, gt=0)
+    batch_rows: int = Field(1000, ge=1, le=10_000)
+    hnsw_m: int = Field(16, ge=2, le=2048)
+    hnsw_ef_construction: int = Field(200, ge=8)
+    hnsw_ef: int = Field(128, ge=1)
+
+
+class TextIndexSettings(_Section):
+    backend: Literal["tantivy"] = "tantivy"
+    writer_heap_mb: int = Field(64, ge=16, le=4096)
+
+
+class EncoderSettings(_Section):
+    model: str = Field(
+        "multilingual-e5-small", description="hub name or local path; the default needs no hub"
+    )
+    revision: str | None = Field(None, description="hub revision, when `model` is a hub name")
+    backend: Literal["auto", "onnx-int8", "torch-fp32", "torch-bf16", "torch-fp16", "hashing"] = (
+        "auto"
+    )
+    device: str = Field("auto", description="auto, cpu, cuda, cuda:1, mps")
+    centred: bool = Field(True, description="take the mean of the language off each vector")
+    query_prompt: str | None = Field(None, description="unset: as the model says")
+    document_prompt: str | None = Field(None, description="unset: as the model says")
+    batch_tokens: int = Field(4096, ge=64, description="padded tokens in one forward pass")
+    threads: int = Field(0, ge=0, description="0: as many as the machine has cores")
+    hashing_dim: int = Field(384, ge=8, le=4096, description="only for backend hashing (tests)")
+
+
+class ChunkSettings(_Section):
+    max_tokens: int = Field(480, ge=32, le=800, description="bounded by the encoder as well")
+    target_tokens: int = Field(320, ge=16, le=800)
+
+
+class IngestSettings(_Section):
+    max_item_mb: float = Field(64.0, gt=0, description="a larger file is skipped with a reason")
+    max_unpacked_mb: float = Field(512.0, gt=0, description="bound for zip-like containers")
+    parse_timeout_s: float = Field(120.0, gt=0)
+    parsers: int = Field(1, ge=1, description="parallel parse tasks")
+    encoders: int = Field(1, ge=1, description="encoder actors")
+    encoder_gpus: float = Field(0.0, ge=0, description="GPUs of one encoder actor")
+    block_items: int = Field(64, ge=1, description="items of one Ray Data block")
+
+
+class ServeSettings(_Section):
+    host: str = "127.0.0.1"
+    port: int = Field(8730, ge=1, le=65535)
+    deadline_s: float = Field(2.0, gt=0)
+    channel_deadline_s: float = Field(0.4, gt=0)
+    max_ongoing_requests: int = Field(64, ge=1)
+    max_queued_requests: int = Field(128, ge=0)
+    max_body_mb: float = Field(64.0, gt=0)
+    replicas: int = Field(1, ge=1)
+    encoder_replicas: int = Field(1, ge=1)
+    encoder_gpus: float = Field(0.0, ge=0)
+    encoder_batch: int = Field(16, ge=1)
+    encoder_batch_wait_ms: float = Field(2.0, ge=0)
+
+
+class RaySettings(_Section):
+    address: str | None = Field(None, description="an existing cluster; unset: a local one")
+    port: int = Field(8733, ge=1, le=65535, description="GCS port of the local cluster")
+    logical_cpus: int = Field(8, ge=4, description="scheduling slots, not cores")
+    object_store_mb: int = Field(512, ge=80)
+
+
+class Settings(_Section):
+    """See `docs/configuration.md`."""
+
+    home: Path = Field(Path("~/.palimpsest"), description="everything local lives here")
+    tenant: str = Field("default", min_length=1, description="tenant of the command line")
+    postgres: PostgresSettings = PostgresSettings()
+    milvus: MilvusSettings = MilvusSettings()
+    text_index: TextIndexSettings = TextIndexSettings()
+    encoder: EncoderSettings = EncoderSettings()
+    chunk: ChunkSettings = ChunkSettings()
+    ingest: IngestSettings = IngestSettings()
+    serve: ServeSettings = ServeSettings()
+    ray: RaySettings = RaySettings()
+
+    @property
+    def data_dir(self) -> Path:
+        return self.home.expanduser().absolute()
+
+
+def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
+    """Defaults, file, environment, in this order of increasing strength."""
+    environ = os.environ if environ is None else environ
+    from_env = _from_environment(environ)
+    home = Path(str(from_env.get("home", Settings.model_fields["home"].default))).expanduser()
+    named = environ.get("PALIMPSEST_CONFIG")
+    path = Path(named).expanduser() if named else home / "palimpsest.toml"
+    if named and not path.is_file():
+        raise InvalidSettings(f"PALIMPSEST_CONFIG names {path}, which is not a file")
+    values = _merge(_from_file(path) if path.is_file() else {}, from_env)
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise InvalidSettings(_explain(error)) from error
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidSettings(f"{path} is not valid TOML: {error}") from error
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in environ.items():
+        if name.startswith(PREFIX) and not name.startswith(NOT_SETTINGS):
+            *sections, key = name.removeprefix(PREFIX).lower().split("__")
+            place = values
+            for section in sections:
+                place = place.setdefault(section, {})
+            place[key] = value
+    return values
+
+
+def _merge(weak: dict[str, Any], strong: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(weak)
+    for key, value in strong.items():
+        below = merged.get(key)
+        both = isinstance(value, dict) and isinstance(below, dict)
+        merged[key] = _merge(below, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def _explain(error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors():
+        path = [str(part) for part in problem["loc"]]
+        name = ".".join(path)
+        env = PREFIX + "__".join(path).upper()
+        if problem["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(path[-1], _known_keys(path[:-1]), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "remove it"
+            lines.append(f"unknown setting {name!r} (or {env}); {hint}")
+        else:
+            lines.append(f"setting {name!r} (or {env}): {problem['msg']}; got {problem['input']!r}")
+    return "\n".join(lines)
+
+
+def _known_keys(sections: list[str]) -> list[str]:
+    model: type[BaseModel] = Settings
+    for section in sections:
+        annotation = (
+            model.model_fields[section].annotation if section in model.model_fields else None
+        )
+        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+            return []
+        model = annotation
+    return list(model.model_fields)
