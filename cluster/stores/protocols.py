@@ -225,6 +225,10 @@ class Documents(Protocol):
         scope: `NotFound`."""
         ...
 
+    async def known_editions(self, scope: Scope) -> list[tuple[str, str]]:
+        """Each `(product or "", edition)` that is visible and has an edition, sorted."""
+        ...
+
     async def text(self, scope: Scope, revision_id: str) -> str:
         """The stored text that offsets point into. `NotFound` as above."""
         ...

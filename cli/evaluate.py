@@ -1,0 +1,9 @@
+"""Measure quality: eval, bench."""
+
+from __future__ import annotations
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add this group's commands to `app`."""
