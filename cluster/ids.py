@@ -43,3 +43,12 @@ def revision_id(*, document: str, edition: str, content: str, metadata: str, rec
 
 def chunk_id(*, revision: str, start: int, end: int, text: str) -> str:
     return content_id("chk", revision, start, end, text)
+
+
+def vector_key(language: str, indexed_text: str) -> str:
+    """Under which a chunk's vector is kept, beside the encoder's fingerprint (64 hex digits).
+
+    `indexed_text` is `Chunk.indexed_text`; `language` is the one given to the encoder
+    (`Metadata.language`), because the mean that is taken off the vector depends on it.
+    """
+    return digest(language, indexed_text).hex()
