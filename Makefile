@@ -1,0 +1,54 @@
+# Everything happens in .venv and in the data directory ($PALIMPSEST_HOME, default ~/.palimpsest).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check up down eval bench clean
+
+help:
+	@echo "make demo   set up, start the local stack, ingest the examples, ask five questions"
+	@echo "make test   set up and run every test"
+	@echo "make check  format, lint, types, arrows"
+	@echo "make up     start the local stack       make down   stop it"
+	@echo "make eval   quality on the sets in DATA (default ../shared/data)"
+	@echo "make bench  ingest rate and query latency"
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+setup: $(VENV)/.ready
+
+demo: setup
+	$(BIN)/palimpsest demo
+
+test: setup
+	$(BIN)/python -m pytest
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+up: setup
+	$(BIN)/palimpsest up
+
+down: setup
+	$(BIN)/palimpsest down
+
+DATA ?= ../shared/data
+SETS ?= scifact stard_gold cmrc2018 rgb_zh xquad_en_zh
+eval: setup
+	$(BIN)/palimpsest eval $(addprefix $(DATA)/,$(SETS))
+
+bench: setup
+	$(BIN)/python -m eval.bench.ingest
+	$(BIN)/python -m eval.bench.query
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache
