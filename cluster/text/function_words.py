@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import regex
 
-_ENGLISH = frozenset(
-    """
+_ENGLISH_TEXT = """
     a about above across after again against all almost along already also although always am
     among an and another any anybody anyone anything are aren't around as at be became because
     become been before behind being below between both but by can can't cannot could couldn't
@@ -20,11 +19,9 @@ _ENGLISH = frozenset(
     toward towards under until up upon us very was wasn't we we're were weren't what what's
     whatever when where whether which while who who's whom whose why will with within without
     won't would wouldn't yes yet you you're your yours yourself yourselves
-    """.split()
-)
+"""
 
-_CHINESE = tuple(
-    """
+_CHINESE_TEXT = """
     什么时候 为什么 是不是 有没有 能不能 可不可以 怎么办 怎么样 怎么 怎样 怎么回事 什么样 什么
     哪一个 哪一些 哪一种 哪一年 哪里 哪儿 哪些 哪个 哪种 哪位 哪一 哪 谁 多少 几个 多久 多大 多长
     如何 是否 为何 何时 何地 何处 何种 能否 可否 应否 有何 为什 吗 呢 吧 啊 呀 嘛 的 地 得 了 着 过
@@ -32,11 +29,11 @@ _CHINESE = tuple(
     这样 那样 这 那 此 其 之 是 在 和 与 及 以及 或 或者 而 而且 并 并且 但 但是 可是 然而 因为
     所以 因此 如果 假如 虽然 尽管 即使 就 都 也 还 又 再 很 太 更 最 把 被 让 给 对 对于 关于 从 向
     于 由 由于 以 为 为了 按照 根据 通过 可以 应该 应当 需要 能够 能 会 要 请问 请 告诉 想 知道
-    一个 一些 一种 有 没有 不 没 个 些 上 下 里 中 等 吗
-    """.split()
-)
+    一个 一些 一种 有 没有 不 没 个 些 上 下 里 中 等
+"""
 
-_FUNCTION = _ENGLISH | frozenset(_CHINESE)
+_CHINESE = tuple(_CHINESE_TEXT.split())
+_FUNCTION = frozenset(_ENGLISH_TEXT.split()) | frozenset(_CHINESE)
 _CHINESE_RUN = regex.compile("|".join(sorted(set(_CHINESE), key=len, reverse=True)))
 
 

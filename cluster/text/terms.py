@@ -17,6 +17,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import regex
 import Stemmer
@@ -40,8 +41,8 @@ MAX_TERM_CHARS = 96
 """Longer runs of letters (base64, hashes in a row) are cut to their first so many characters;
 longer compounds are indexed by their pieces only."""
 
-STEM_WEIGHT = 0.7
-EXACT_WEIGHT = 0.3
+STEM_WEIGHT = 0.8
+EXACT_WEIGHT = 0.2
 """A word whose stem differs from it: what the stem and what the exact form count."""
 
 PART_WEIGHT = 0.5
@@ -121,7 +122,8 @@ def matched_surfaces(terms: Iterable[QueryTerm], document: Collection[str]) -> t
 
 
 def _overlaps(left: str, right: str) -> bool:
-    return len(right) == 2 and left[-1] == right[0] and _DENSE.fullmatch(right) is not None
+    """Two bigrams of one run: the second begins with the character that the first ends with."""
+    return len(right) > 1 and left[-1] == right[0] and _BIGRAM.fullmatch(right) is not None
 
 
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\u30fc\u3005\u3007"
@@ -134,7 +136,7 @@ _TOKEN = regex.compile(
     rf"|(?P<word>{_WORD}(?:{_LINK}{_WORD})*+(?:\+\+|\#)?)",
     regex.V1,
 )
-_DENSE = regex.compile(rf"[{_CJK}{_UNSPACED}\p{{Hangul}}]+", regex.V1)
+_BIGRAM = regex.compile(rf"[{_CJK}{_UNSPACED}\p{{Hangul}}]{{2}}", regex.V1)
 _STRONG_LINKS = regex.compile(r"[\\/:=@&~+]+")
 _WEAK_LINKS = regex.compile(r"[-._'\u2019]+")
 _CASE_PARTS = regex.compile(
@@ -153,9 +155,8 @@ def _normalised(text: str) -> str:
 def _grams(run: str) -> list[str]:
     """Characters and bigrams, a character before the bigram that it begins."""
     grams = [run[0]]
-    for left, right in zip(run, run[1:], strict=False):
-        grams.append(left + right)
-        grams.append(right)
+    for left, right in pairwise(run):
+        grams += (left + right, right)
     return grams
 
 
