@@ -240,8 +240,9 @@ class Documents(Protocol):
         ...
 
     async def retire(self, tenant: str, *, source: str, keep_origins: Sequence[str]) -> int:
-        """Delete the documents of `source` whose origin is not among `keep_origins` (gone
-        from the source). An empty `keep_origins` is `InvalidRequest`. Returns how many."""
+        """Delete the editions of `source` of which no revision that is pending or visible has
+        an origin among `keep_origins` (gone from the source). An empty `keep_origins` is
+        `InvalidRequest`. Returns how many editions."""
         ...
 
     async def counts(self, tenant: str | None) -> dict[str, int]:
@@ -367,13 +368,26 @@ class Transaction(Protocol):
     def generations(self) -> Generations: ...
 
 
+class Lease(Protocol):
+    """The right to do something alone, while the `Ledger.lease` block lasts."""
+
+    async def check(self) -> None:
+        """`StoreUnavailable` when the right may have been lost; leave the block then."""
+        ...
+
+
 class Ledger(Protocol):
     """The truth. Leaving the block normally commits; an exception rolls everything back."""
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]: ...
 
     def wake_ups(self) -> AsyncIterator[None]:
-        """Yields soon after index work or an upload was added, and once a second anyway."""
+        """Yields soon after index work or an upload was added, and once a second anyway,
+        also while the store is out of reach."""
+        ...
+
+    def lease(self, name: str) -> AbstractAsyncContextManager[Lease]:
+        """Enter as the only holder of `name` among all processes; waits for the former one."""
         ...
 
     async def close(self) -> None: ...

@@ -1,0 +1,150 @@
+"""The ledger on PostgreSQL: a pool whose transactions hand out narrow parts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool
+
+from cluster.errors import StoreUnavailable
+from cluster.settings import PostgresSettings
+from cluster.stores.postgres.documents import PostgresDocuments
+from cluster.stores.postgres.keys import PostgresGenerations, PostgresKeys
+from cluster.stores.postgres.migrate import migrate
+from cluster.stores.postgres.outbox import PostgresOutbox
+from cluster.stores.postgres.runs import PostgresRuns, PostgresUploads
+from cluster.stores.postgres.statements import STORE, Connection, translated, translated_pool
+from cluster.stores.postgres.vectors import PostgresVectors
+from cluster.stores.protocols import Lease
+
+POLL_S = 1.0
+"""How often a listener wakes up although nobody called."""
+
+_LEASE_CLASS = 0x70616C  # "pal": keeps leases apart from other users of advisory locks
+
+Pool = AsyncConnectionPool[Connection]
+
+
+class PostgresTransaction:
+    def __init__(self, connection: Connection) -> None:
+        self.documents = PostgresDocuments(connection)
+        self.vectors = PostgresVectors(connection)
+        self.outbox = PostgresOutbox(connection)
+        self.runs = PostgresRuns(connection)
+        self.uploads = PostgresUploads(connection)
+        self.keys = PostgresKeys(connection)
+        self.generations = PostgresGenerations(connection)
+
+
+class PostgresLedger:
+    def __init__(self, pool: Pool, *, conninfo: str) -> None:
+        self._pool = pool
+        self._conninfo = conninfo
+
+    @classmethod
+    async def open(cls, url: str, settings: PostgresSettings) -> PostgresLedger:
+        """Migrate the database if needed and connect. `StoreUnavailable`: not reached;
+        `StoreRejected`: the schema is newer than this version."""
+        await migrate(url, settings)
+        conninfo = _with_limits(url, settings)
+        pool: Pool = AsyncConnectionPool(
+            conninfo,
+            min_size=1,
+            max_size=settings.pool_size,
+            timeout=settings.connect_timeout_s,
+            check=AsyncConnectionPool.check_connection,
+            open=False,
+        )
+        async with translated_pool():
+            await pool.open(wait=True, timeout=settings.connect_timeout_s)
+        return cls(pool, conninfo=conninfo)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[PostgresTransaction]:
+        async with translated_pool(), self._pool.connection() as connection:
+            yield PostgresTransaction(connection)
+
+    @asynccontextmanager
+    async def lease(self, name: str) -> AsyncIterator[Lease]:
+        connection = await self._connect()
+        async with connection:
+            key = (_LEASE_CLASS, name)
+            while not await _one(connection, "SELECT pg_try_advisory_lock(%s, hashtext(%s))", key):
+                await asyncio.sleep(POLL_S / 2)
+            yield PostgresLease(connection)
+
+    async def wake_ups(self) -> AsyncIterator[None]:
+        connection: Connection | None = None
+        try:
+            while True:
+                try:
+                    if connection is None:
+                        connection = await self._connect()
+                        with translated():
+                            await connection.execute("LISTEN palimpsest_work")
+                    await _notified(connection)
+                except StoreUnavailable:
+                    if connection is not None:
+                        await connection.close()
+                    connection = None
+                    await asyncio.sleep(POLL_S)
+                yield
+        finally:
+            if connection is not None:
+                await connection.close()
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def _connect(self) -> Connection:
+        with translated():
+            return await psycopg.AsyncConnection[TupleRow].connect(self._conninfo, autocommit=True)
+
+
+class PostgresLease:
+    """A session-level advisory lock: gone with the connection that holds it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def check(self) -> None:
+        await _one(self._connection, "SELECT true", ())
+
+
+async def _one(connection: Connection, query: str, values: tuple[object, ...]) -> bool:
+    with translated():
+        cursor = await connection.execute(query.encode(), values)
+        row = await cursor.fetchone()
+    if row is None:
+        raise StoreUnavailable(STORE, "no answer")
+    return bool(row[0])
+
+
+async def _notified(connection: Connection) -> None:
+    """Returns at the next notification, or after `POLL_S`."""
+    with translated():
+        async for _ in connection.notifies(timeout=POLL_S, stop_after=1):
+            pass
+
+
+def _with_limits(url: str, settings: PostgresSettings) -> str:
+    """The connection text with time limits; options that the caller set stay."""
+    options = str(conninfo_to_dict(url).get("options") or "")
+    limits = {
+        "statement_timeout": round(settings.statement_timeout_s * 1000),
+        "lock_timeout": round(settings.lock_timeout_s * 1000),
+        "timezone": "UTC",
+        "jit": "off",
+    }
+    ours = " ".join(f"-c {name}={value}" for name, value in limits.items())
+    return make_conninfo(
+        url,
+        options=f"{ours} {options}".strip(),
+        connect_timeout=max(2, round(settings.connect_timeout_s)),
+        application_name="palimpsest",
+    )

@@ -1,0 +1,27 @@
+-- name: put
+INSERT INTO api_keys (key_id, secret_sha256, tenant, role, name, owner, agent, created_at,
+                      revoked_at)
+VALUES (%(key_id)s, %(secret_sha256)s, %(tenant)s, %(role)s, %(name)s, %(owner)s, %(agent)s,
+        %(created_at)s, %(revoked_at)s)
+ON CONFLICT DO NOTHING
+
+-- name: find
+SELECT key_id, tenant, role, name, owner, agent, created_at, revoked_at
+FROM api_keys WHERE secret_sha256 = %(secret_sha256)s AND revoked_at IS NULL
+
+-- name: all_of
+SELECT key_id, tenant, role, name, owner, agent, created_at, revoked_at
+FROM api_keys
+WHERE %(tenant)s::text IS NULL OR tenant = %(tenant)s
+ORDER BY created_at, key_id
+
+-- name: revoke
+UPDATE api_keys SET revoked_at = COALESCE(revoked_at, %(now)s) WHERE key_id = %(key_id)s
+
+-- name: active_generation
+SELECT fingerprint, dim, recipe FROM generations WHERE active
+
+-- name: activate
+INSERT INTO generations (fingerprint, dim, recipe, active)
+VALUES (%(fingerprint)s, %(dim)s, %(recipe)s::jsonb, true)
+ON CONFLICT DO NOTHING

@@ -1,0 +1,11 @@
+-- name: get
+SELECT e.vector_key, e.vector
+FROM embeddings e
+WHERE e.vector_key = ANY(%(keys)s::text[]) AND e.fingerprint = %(fingerprint)s
+
+-- name: put
+INSERT INTO embeddings (vector_key, fingerprint, vector)
+SELECT n.vector_key, %(fingerprint)s, n.vector
+FROM unnest(%(keys)s::text[], %(vectors)b::bytea[]) AS n(vector_key, vector)
+ORDER BY n.vector_key
+ON CONFLICT (vector_key, fingerprint) DO NOTHING

@@ -1,0 +1,27 @@
+"""Vectors by (key, encoder) in PostgreSQL; `cluster.stores.protocols.VectorCache`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cluster.model import Vector
+from cluster.stores.checks import check_vector, require
+from cluster.stores.postgres.rows import WIRE, read_vector
+from cluster.stores.postgres.statements import Connection, Statements
+
+
+class PostgresVectors:
+    def __init__(self, connection: Connection) -> None:
+        self._sql = Statements(connection, "vectors")
+
+    async def get(self, text_digests: Sequence[str], *, fingerprint: str) -> dict[str, Vector]:
+        keys = list(require(text_digests, "text digests"))
+        rows = await self._sql.rows("get", {"keys": keys, "fingerprint": fingerprint})
+        return {key: read_vector(raw) for key, raw in rows}
+
+    async def put(self, vectors: Mapping[str, Vector], *, fingerprint: str) -> None:
+        for key, vector in require(vectors, "vectors").items():
+            check_vector(key, vector)
+        raws = [vector.astype(WIRE, copy=False).tobytes() for vector in vectors.values()]
+        asked = {"keys": list(vectors), "fingerprint": fingerprint, "vectors": raws}
+        await self._sql.run("put", asked)
