@@ -96,9 +96,9 @@ def query_terms(text: str) -> tuple[QueryTerm, ...]:
 
 
 def content_terms(terms: Iterable[QueryTerm]) -> tuple[QueryTerm, ...]:
-    """Those that are no function words; all of them when there are no others."""
+    """Those that do not come from function words; all of them when there are no others."""
     terms = tuple(terms)
-    content = tuple(term for term in terms if not is_function_word(term.term))
+    content = tuple(term for term in terms if term.weight > FUNCTION_WEIGHT)
     return content or terms
 
 
@@ -179,10 +179,10 @@ def _query_forms(text: str) -> Iterator[_Form]:
 
 def _gram_forms(run: str, surface: str) -> Iterator[_Form]:
     """Bigrams; the character itself when it stands alone."""
-    if len(run) == 1:
-        yield _Form(run, 1.0, surface)
-        return
     function = function_spans(run)
+    if len(run) == 1:
+        yield _Form(run, FUNCTION_WEIGHT if function[0] else WHOLE_WEIGHT, surface)
+        return
     for at in range(len(run) - 1):
         known = function[at] + function[at + 1]
         weight = (1.0, STRADDLING_WEIGHT, FUNCTION_WEIGHT)[known]
@@ -209,7 +209,7 @@ def _piece_forms(piece: str) -> Iterator[_Form]:
     if number is not None:
         yield from _number_forms(folded, number.group(1), piece)
         return
-    if is_function_word(folded.replace("\u2019", "'")):
+    if _means_a_function_word(piece, folded.replace("\u2019", "'")):
         yield _Form(folded.replace("\u2019", "'"), FUNCTION_WEIGHT, piece)
         return
     if folded.endswith(("'s", "\u2019s")):
