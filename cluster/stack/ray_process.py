@@ -22,7 +22,7 @@ def main(folder: Path, port: int, logical_cpus: int, store_mb: int) -> None:
     from ray.scripts import scripts
 
     # Ray starts a server for its remote client whenever gRPC is installed, on a fixed port.
-    scripts.get_ray_client_dependency_error = _no_client
+    setattr(scripts, "get_ray_client_dependency_error", _no_client)  # noqa: B010 - untyped
     scripts.start.main(
         args=[
             *("--head", "--block", "--node-ip-address", "127.0.0.1", "--port", str(port)),
