@@ -47,12 +47,14 @@ FIELDS: Mapping[str, FieldKind] = {
     "said_at": "moment",
     "newest_edition": "flag",
 }
-"""Every field that can be filtered on, in every store. Moments are held as `datetime` in rows
-given to `matches`; stores keep them as whole milliseconds since the epoch, UTC."""
+"""Every field that can be filtered on, in every store. Stores keep moments as whole
+milliseconds since the epoch, UTC; `matches` takes rows with either those or `datetime`."""
 
 MAX_VALUES = 10_000
 MAX_DEPTH = 8
 MAX_TEXT_BYTES = 4096
+MAX_INTEGER = 2**53
+"""Stores keep numbers as doubles, which are exact up to here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +251,9 @@ def _held(row: Mapping[str, FieldValue | datetime], name: str) -> tuple[Scalar, 
 
 
 def _same(held: Scalar, asked: Scalar) -> bool:
-    if isinstance(held, datetime) and isinstance(asked, datetime):
-        return epoch_ms(held) == epoch_ms(asked)
-    return type(held) is bool and held is asked if isinstance(asked, bool) else held == asked
+    if isinstance(held, bool) or isinstance(asked, bool):
+        return held is asked
+    return bool(_order(held) == _order(asked))
 
 
 def _within(held: Scalar, gte: Scalar | None, lt: Scalar | None) -> bool:
@@ -266,6 +268,8 @@ def _order(value: Scalar) -> Any:
 def _check_parts(name: str, parts: tuple[Filter, ...]) -> None:
     if not parts:
         raise InvalidFilter(f"{name}: an empty list of filters has no meaning; drop it")
+    if len(parts) > MAX_VALUES:
+        raise InvalidFilter(f"{name}: {len(parts)} filters, at most {MAX_VALUES}")
 
 
 def _check_value(name: str, value: object) -> None:
@@ -283,6 +287,8 @@ def _check_value(name: str, value: object) -> None:
         epoch_ms(value)
     elif isinstance(value, float) and not math.isfinite(value):
         raise InvalidFilter(f"filter on {name!r}: {value} is not a finite number")
+    elif isinstance(value, int) and abs(value) > MAX_INTEGER:
+        raise InvalidFilter(f"filter on {name!r}: beyond {MAX_INTEGER}; no store is exact there")
     elif isinstance(value, str):
         _check_text(name, value)
 

@@ -1,0 +1,296 @@
+"""Chunk vectors in Milvus: one collection for each encoder generation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from pymilvus import AsyncMilvusClient, MilvusClient  # type: ignore[import-untyped]  # has no types
+
+from cluster.errors import StoreRejected, StoreUnavailable
+from cluster.filters import Filter, scoped
+from cluster.model import Generation, Scope, Vector
+from cluster.settings import MilvusSettings
+from cluster.stores.checks import require, storable
+from cluster.stores.milvus.errors import STORE, is_not_loaded, translated
+from cluster.stores.milvus.filters import ids_in, render
+from cluster.stores.milvus.prepare import prepare_collection
+from cluster.stores.milvus.schema import collection_name, entity
+from cluster.stores.milvus.server import Server, detect
+from cluster.stores.protocols import VectorRow
+from cluster.stores.vector_rows import check_query, latest, ranked
+
+BATCH_BYTES = 8 * 2**20
+"""Servers refuse messages of 64 MB, proxies in front of them often smaller ones."""
+
+IDS_AT_ONCE = 1000
+PROBES_AT_ONCE = 200
+SCAN_ROWS = 2000
+FLUSH_TIMEOUT_S = 300.0
+
+Answer = TypeVar("Answer")
+
+
+class MilvusVectorIndex:
+    """`cluster.stores.protocols.VectorIndex` on Milvus Lite or a server.
+
+    Searches read with bounded staleness: on a server, rows written in the last seconds may
+    not be found yet, and `versions` says so. Milvus Lite always reads the latest. Writes of
+    one object are serialised, which Milvus Lite needs.
+    """
+
+    def __init__(
+        self,
+        client: AsyncMilvusClient,
+        *,
+        uri: str,
+        token: str | None,
+        server: Server,
+        generation: Generation,
+        settings: MilvusSettings,
+    ) -> None:
+        self._client: AsyncMilvusClient | None = client
+        self._uri = uri
+        self._token = token or ""
+        self._server = server
+        self._dim = generation.dim
+        self._settings = settings
+        self._name = collection_name(generation)
+        self._writing = asyncio.Lock()
+
+    @classmethod
+    async def open(
+        cls, uri: str, *, token: str | None, generation: Generation, settings: MilvusSettings
+    ) -> MilvusVectorIndex:
+        """Make the collection and its indexes if they are not there, and load it.
+
+        `StoreRejected` when a collection of that name has other fields or another dimension.
+        """
+        what = f"open {uri}"
+        with translated(what):
+            server = await asyncio.to_thread(_prepare, uri, token or "", generation, settings)
+        client = AsyncMilvusClient(
+            uri, token=token or "", timeout=settings.timeout_s, dedicated=True
+        )
+        return cls(
+            client,
+            uri=uri,
+            token=token,
+            server=server,
+            generation=generation,
+            settings=settings,
+        )
+
+    async def upsert(self, rows: Sequence[VectorRow]) -> None:
+        kept = latest(rows, dim=self._dim, store=STORE)
+        tags_as = self._server.tags_as
+        entities = [entity(row, tags_as=tags_as) for row in kept]
+        async with self._writing:
+            for batch in _batches(entities, rows=self._settings.batch_rows):
+                await self._write(batch)
+
+    async def delete(self, chunk_ids: Sequence[str]) -> None:
+        async with self._writing:
+            for ids in _lists(require(chunk_ids, "chunk ids"), IDS_AT_ONCE):
+                await self._delete(ids)
+
+    async def search(
+        self, vector: Vector, *, scope: Scope, where: Filter | None, limit: int
+    ) -> list[tuple[str, float]]:
+        check_query(vector, limit=limit, dim=self._dim, store=STORE)
+        expression = render(scoped(scope, where), tags_as=self._server.tags_as)
+        [hits] = await self._search([vector], expression, limit=limit, fields=[])
+        return ranked((hit["chunk_id"], float(hit["distance"])) for hit in hits)
+
+    async def versions(self, chunk_ids: Sequence[str]) -> dict[str, int]:
+        """Asks by vector search, as the read path does: a row that `get` returns can be
+        missing from searches. Each row is searched by its own vector, so that only a row
+        that really cannot be reached stays out."""
+        found: dict[str, int] = {}
+        for ids in _lists(require(chunk_ids, "chunk ids"), PROBES_AT_ONCE):
+            found.update(await self._probe(ids))
+        return found
+
+    async def scan(self) -> AsyncIterator[list[tuple[str, int]]]:
+        client = await self._in_thread("scan", self._sync_client)
+        try:
+            iterator = await self._in_thread("scan", lambda: self._iterator(client))
+            while batch := await self._in_thread("scan", iterator.next):
+                yield [(row["chunk_id"], row["version"]) for row in batch]
+        finally:
+            await self._in_thread("scan", client.close)
+
+    async def flush(self) -> None:
+        async with self._writing:
+            await self._call(
+                "flush",
+                lambda client: client.flush(self._name, timeout=FLUSH_TIMEOUT_S),
+                timeout_s=FLUSH_TIMEOUT_S,
+            )
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _write(self, batch: list[dict[str, Any]]) -> None:
+        if not self._server.sound_upsert:
+            await self._delete([row["chunk_id"] for row in batch])
+            await self._call("insert", lambda client: client.insert(self._name, batch))
+            return
+        await self._call("upsert", lambda client: client.upsert(self._name, batch))
+
+    async def _delete(self, ids: Sequence[str]) -> None:
+        """Only texts that the store can hold are sent; others cannot be there."""
+        if known := [chunk_id for chunk_id in ids if storable(chunk_id)]:
+            await self._call(
+                "delete", lambda client: client.delete(self._name, filter=ids_in(known))
+            )
+
+    async def _search(
+        self, vectors: Sequence[Vector], expression: str, *, limit: int, fields: list[str]
+    ) -> list[list[dict[str, Any]]]:
+        params = {
+            "metric_type": "COSINE",
+            "params": dict(self._server.search_params(self._settings, limit=limit)),
+        }
+        answer = await self._call(
+            "search",
+            lambda client: client.search(
+                self._name,
+                list(vectors),
+                filter=expression,
+                limit=limit,
+                output_fields=fields,
+                search_params=params,
+                anns_field="vector",
+                consistency_level="Bounded",
+            ),
+        )
+        return [_flat(hits) for hits in answer]
+
+    async def _probe(self, ids: Sequence[str]) -> dict[str, int]:
+        """Equal vectors hide each other behind the limit, so they are asked for together."""
+        groups = await self._by_vector(ids)
+        found: dict[str, int] = {}
+        for size in {len(group) for _, group in groups}:
+            same = [(vector, group) for vector, group in groups if len(group) == size]
+            wanted = ids_in(chunk_id for _, group in same for chunk_id in group)
+            vectors = [vector for vector, _ in same]
+            for hits in await self._search(vectors, wanted, limit=size, fields=["version"]):
+                found.update({hit["chunk_id"]: int(hit["version"]) for hit in hits})
+        for vector, group in groups:
+            for chunk_id in set(group) - found.keys():
+                for hit in (
+                    await self._search([vector], ids_in([chunk_id]), limit=1, fields=["version"])
+                )[0]:
+                    found[hit["chunk_id"]] = int(hit["version"])
+        return found
+
+    async def _by_vector(self, ids: Sequence[str]) -> list[tuple[Vector, list[str]]]:
+        known = [chunk_id for chunk_id in dict.fromkeys(ids) if storable(chunk_id)]
+        if not known:
+            return []
+        rows = await self._call(
+            "query",
+            lambda client: client.query(
+                self._name,
+                filter=ids_in(known),
+                output_fields=["chunk_id", "vector"],
+                limit=len(known),
+                consistency_level="Bounded",
+            ),
+        )
+        groups: dict[bytes, tuple[Vector, list[str]]] = {}
+        for row in rows:
+            vector = np.asarray(row["vector"], dtype=np.float32)
+            groups.setdefault(vector.tobytes(), (vector, []))[1].append(row["chunk_id"])
+        return list(groups.values())
+
+    async def _call(
+        self,
+        what: str,
+        call: Callable[[AsyncMilvusClient], Awaitable[Answer]],
+        *,
+        timeout_s: float | None = None,
+    ) -> Answer:
+        try:
+            return await self._once(what, call, timeout_s=timeout_s)
+        except StoreRejected as error:
+            if not is_not_loaded(error):
+                raise
+        await self._once("load", lambda client: client.load_collection(self._name))
+        return await self._once(what, call, timeout_s=timeout_s)
+
+    async def _once(
+        self,
+        what: str,
+        call: Callable[[AsyncMilvusClient], Awaitable[Answer]],
+        *,
+        timeout_s: float | None = None,
+    ) -> Answer:
+        if self._client is None:
+            raise StoreUnavailable(STORE, f"{what}: the index was closed")
+        with translated(f"{what} {self._name}"):
+            async with asyncio.timeout(timeout_s or self._settings.timeout_s):
+                return await call(self._client)
+
+    def _sync_client(self) -> MilvusClient:
+        """Iterators exist in the blocking client only."""
+        return _sync_client(self._uri, self._token, self._settings)
+
+    def _iterator(self, client: MilvusClient) -> Any:
+        return client.query_iterator(
+            self._name,
+            batch_size=SCAN_ROWS,
+            output_fields=["chunk_id", "version"],
+            consistency_level="Strong",
+        )
+
+    async def _in_thread(self, what: str, call: Callable[[], Any]) -> Any:
+        with translated(f"{what} {self._name}"):
+            return await asyncio.to_thread(call)
+
+
+def _prepare(uri: str, token: str, generation: Generation, settings: MilvusSettings) -> Server:
+    client = _sync_client(uri, token, settings)
+    try:
+        server = detect(client.get_server_version(timeout=settings.timeout_s))
+        prepare_collection(client, server=server, generation=generation, settings=settings)
+    finally:
+        client.close()
+    return server
+
+
+def _sync_client(uri: str, token: str, settings: MilvusSettings) -> MilvusClient:
+    return MilvusClient(uri, token=token, timeout=settings.timeout_s, dedicated=True)
+
+
+def _batches(entities: list[dict[str, Any]], *, rows: int) -> Iterator[list[dict[str, Any]]]:
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for row in entities:
+        weight = _bytes(row)
+        if batch and (len(batch) == rows or size + weight > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += weight
+    if batch:
+        yield batch
+
+
+def _bytes(row: dict[str, Any]) -> int:
+    texts = (value for value in row.values() if isinstance(value, str | list))
+    return int(row["vector"].nbytes) + sum(len(str(text)) * 4 for text in texts) + 200
+
+
+def _lists(ids: Sequence[str], size: int) -> Iterator[list[str]]:
+    for start in range(0, len(ids), size):
+        yield list(ids[start : start + size])
+
+
+def _flat(hits: Any) -> list[dict[str, Any]]:
+    return [{**hit["entity"], **hit} for hit in hits]

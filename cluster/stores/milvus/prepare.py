@@ -1,0 +1,94 @@
+"""Make a collection ready: create it, index its fields, load it; again and again the same.
+
+On the blocking client: the other one cannot create an index on Milvus Lite.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from pymilvus import MilvusClient  # type: ignore[import-untyped]  # has no types
+from pymilvus.exceptions import MilvusException  # type: ignore[import-untyped]  # has no types
+
+from cluster.errors import StoreRejected
+from cluster.filters import FIELDS
+from cluster.model import Generation
+from cluster.settings import MilvusSettings
+from cluster.stores.milvus.errors import STORE
+from cluster.stores.milvus.schema import collection_name, collection_schema
+from cluster.stores.milvus.server import Server
+
+AT_ONCE = 8
+
+
+def prepare_collection(
+    client: MilvusClient,
+    *,
+    server: Server,
+    generation: Generation,
+    settings: MilvusSettings,
+) -> None:
+    """Safe to call from several processes at once, and after one that died half-way."""
+    name = collection_name(generation)
+    if not client.has_collection(name):
+        _create(client, name, server=server, dim=generation.dim)
+    _check(name, client.describe_collection(name), server=server, dim=generation.dim)
+    _index(client, name, server=server, settings=settings)
+    client.load_collection(name)
+
+
+def _create(client: MilvusClient, name: str, *, server: Server, dim: int) -> None:
+    schema = collection_schema(dim, tags_as=server.tags_as)
+    try:
+        client.create_collection(name, schema=schema, consistency_level="Bounded")
+    except MilvusException:
+        if not client.has_collection(name):
+            raise
+
+
+def _check(name: str, described: dict[str, Any], *, server: Server, dim: int) -> None:
+    """Against what this version of the program would create."""
+    there = {field["name"]: field for field in described["fields"]}
+    wanted = {field.name for field in collection_schema(dim, tags_as=server.tags_as).fields}
+    held_dim = int(there.get("vector", {}).get("params", {}).get("dim", 0))
+    if there.keys() != wanted or held_dim != dim:
+        raise StoreRejected(
+            STORE,
+            f"collection {name} has other fields or dimension {held_dim}, not {dim}; "
+            "drop it and build the index again from the ledger",
+        )
+
+
+def _index(client: MilvusClient, name: str, *, server: Server, settings: MilvusSettings) -> None:
+    """Several at once: the driver waits half a second for each index."""
+    there = {
+        client.describe_index(name, index)["field_name"] for index in client.list_indexes(name)
+    }
+    wanted = [field for field in ("vector", *_indexed(server)) if field not in there]
+    make = partial(_index_field, client, name, server=server, settings=settings)
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="milvus-prepare") as pool:
+        list(pool.map(make, wanted))
+
+
+def _indexed(server: Server) -> list[str]:
+    """Every filter field, but for tags kept as digests: a pattern uses no index."""
+    digests = server.tags_as == "digests"
+    return [name for name, kind in FIELDS.items() if not (digests and kind == "texts")]
+
+
+def _index_field(
+    client: MilvusClient, name: str, field: str, *, server: Server, settings: MilvusSettings
+) -> None:
+    params = client.prepare_index_params()
+    if field == "vector":
+        kind, build = server.vector_index(settings)
+        params.add_index(field, index_type=kind, metric_type="COSINE", params=dict(build))
+    else:
+        params.add_index(field, index_type=server.scalar_index)
+    try:
+        client.create_index(name, params)
+    except MilvusException:
+        if field not in client.list_indexes(name):
+            raise
