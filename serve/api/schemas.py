@@ -1,0 +1,212 @@
+"""The shapes of requests and answers over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+
+from cluster.model import ChannelFailure, ItemProblem
+from cluster.stores.protocols import DocumentSummary
+from rerank.citations import Citation, CitedPassage
+from rerank.fusion import FusionMethod
+
+MAX_QUERY_CHARS = 8192
+MAX_TOP_K = 100
+
+
+def _question(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("a question cannot contain NUL; remove it")
+    if len(text) > MAX_QUERY_CHARS:
+        raise ValueError(f"{len(text):,} characters; a question may have {MAX_QUERY_CHARS:,}")
+    if not text.strip():
+        raise ValueError("the question is blank; write one")
+    return text
+
+
+def _plain(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("NUL is not allowed here; remove it")
+    return text
+
+
+Plain = Annotated[str, AfterValidator(_plain), Field(max_length=1024)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SearchRequest(_Body):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"query": "How long are access tokens valid?", "top_k": 5},
+                {
+                    "query": "7.5 版本中自增列的缓存默认值是多少？",
+                    "filter": {"product": "tidb", "language": "zh"},
+                    "explain": True,
+                },
+            ]
+        },
+    )
+
+    query: Annotated[
+        str,
+        AfterValidator(_question),
+        Field(description=f"The question, at most {MAX_QUERY_CHARS} characters."),
+    ]
+    top_k: Annotated[int, Field(strict=True, ge=1, le=MAX_TOP_K)] = 10
+    filter: Annotated[
+        dict[str, Any] | None,
+        Field(
+            description='`{"product": "tidb"}`, lists mean any of, `{"gte": …, "lt": …}` ranges, '
+            "`null` missing; `all_of`, `any_of`, `not` nest."
+        ),
+    ] = None
+    version: Annotated[
+        Plain | None, Field(description="The edition that must answer, such as 7.5.")
+    ] = None
+    channels: Annotated[
+        list[Literal["semantic", "keyword", "recent"]] | None,
+        Field(min_length=1, max_length=3, description="Only these; default: as fits."),
+    ] = None
+    fusion: FusionMethod = "score"
+    explain: Annotated[bool, Field(strict=True, description="Add the plan and rankings.")] = False
+    deadline_ms: Annotated[
+        int | None, Field(strict=True, ge=20, le=60_000, description="Time for the answer.")
+    ] = None
+    now: Annotated[
+        AwareDatetime | None, Field(description="What counts as now; default: the clock.")
+    ] = None
+
+
+class Explanation(BaseModel):
+    """`plan` is what was asked of whom; `rankings` chunk ids by channel, best first."""
+
+    plan: dict[str, Any]
+    rankings: Mapping[str, tuple[str, ...]]
+    fused: tuple[str, ...]
+
+
+class SearchAnswer(BaseModel):
+    """`failures` names channels that gave nothing; then the answer is partial."""
+
+    query: str
+    language: str
+    results: tuple[CitedPassage, ...]
+    notes: tuple[str, ...]
+    failures: tuple[ChannelFailure, ...]
+    timings_ms: Mapping[str, float]
+    request_id: str
+    explanation: Explanation | None = None
+
+
+class DocumentPage(BaseModel):
+    """Give `next_cursor` as `cursor` to get on; `null` at the end."""
+
+    documents: list[DocumentSummary]
+    next_cursor: str | None
+
+
+class DocumentDetail(BaseModel):
+    """All visible editions, newest first; `text` of one revision when asked for."""
+
+    document_id: str
+    editions: list[DocumentSummary]
+    revision_id: str | None = None
+    text: str | None = None
+
+
+class PassageText(BaseModel):
+    text: str
+    citation: Citation
+
+
+class PassageDetail(BaseModel):
+    """A chunk with those around it, in reading order."""
+
+    passage: PassageText
+    before: list[PassageText]
+    after: list[PassageText]
+
+
+class TextUpload(_Body):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "notes/tokens.md",
+                    "text": "# Tokens\n\nAccess tokens are valid for 30 minutes.",
+                    "product": "harbour",
+                    "version": "2.0",
+                }
+            ]
+        },
+    )
+
+    text: Annotated[str, AfterValidator(_plain), Field(min_length=1)]
+    name: Annotated[
+        Plain, Field(min_length=1, description="Path of the document; the same name replaces.")
+    ]
+    media_type: Plain | None = None
+    title: Plain | None = None
+    author: Plain | None = None
+    language: Plain | None = None
+    source_type: Plain | None = None
+    source_url: Plain | None = None
+    product: Plain | None = None
+    version: Plain | None = None
+    published_at: AwareDatetime | None = None
+    updated_at: AwareDatetime | None = None
+    license: Plain | None = None
+    tags: Annotated[list[Plain], Field(max_length=100)] = []
+
+
+class RunView(BaseModel):
+    """One ingest run; `counts` per stage, `problems` names what was skipped or failed."""
+
+    run_id: str
+    state: Literal["queued", "running", "succeeded", "failed", "interrupted"]
+    started_at: datetime
+    finished_at: datetime | None
+    counts: Mapping[str, int]
+    arguments: Mapping[str, str]
+    error: str | None
+    problems: list[ItemProblem] = []
+
+
+class RunList(BaseModel):
+    runs: list[RunView]
+
+
+class PartState(BaseModel):
+    ok: bool
+    detail: str
+    took_ms: float
+
+
+class Readiness(BaseModel):
+    ready: bool
+    parts: Mapping[str, PartState]
+
+
+class Alive(BaseModel):
+    status: Literal["ok"] = "ok"
+
+
+class Problem(BaseModel):
+    """RFC 9457, `application/problem+json`."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    request_id: str
+    errors: list[dict[str, str]] | None = None

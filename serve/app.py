@@ -1,0 +1,193 @@
+"""The composition root of the question side: settings -> a running Ray Serve application.
+
+`python -m serve.app` deploys and stays, watching; it ends with an error when the application
+is gone. No postponed annotations in this module: Serve looks at them.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+from typing import NoReturn
+
+import ray
+from ray import serve as ray_serve
+from ray.serve.config import BackpressureConfig, HTTPOptions, ProxyLocation
+from ray.serve.handle import DeploymentHandle
+from ray.serve.schema import ApplicationStatus, LoggingConfig
+from starlette.types import ASGIApp
+
+from cluster.clock import SystemClock
+from cluster.errors import InvalidRequest, PalimpsestError, StackError, StoreUnavailable
+from cluster.models.open import describe
+from cluster.settings import Settings, load_settings
+from cluster.stack.exits import PERMANENT
+from cluster.stack.services import local_key_path, ray_address, ray_environment
+from cluster.stores.open import open_ledger, open_text_index, open_vector_index
+from serve.api.application import build_api
+from serve.api.gate import Limits
+from serve.local_key import ensure_local_key
+from serve.metrics import Metrics
+from serve.models import Encoder, RemoteEncoder
+from serve.ray_exporter import read_exporter
+from serve.service import Service, build_service
+
+log = logging.getLogger("serve.app")
+
+APP_NAME = "palimpsest"
+ENCODER = "encoder"
+RETRIEVAL = "retrieval"
+SPARE_REQUESTS = 16
+"""Health, readiness and metrics find room even when every place is taken."""
+
+WATCH_S = 2.0
+GONE_AFTER = 5
+"""So many looks in a row without a healthy application mean that it is gone."""
+
+GONE = frozenset({ApplicationStatus.DEPLOY_FAILED, ApplicationStatus.NOT_STARTED})
+
+
+class Retrieval:
+    """Channels, fusion and HTTP in one replica; only the encoder is a hop away."""
+
+    def __init__(self, settings: Settings, encoder: DeploymentHandle[Encoder]) -> None:
+        self._settings, self._encoder = settings, RemoteEncoder(encoder)
+        self._metrics = Metrics(others=read_exporter)
+
+    def __serve_build_asgi_app__(self) -> ASGIApp:  # Serve's name for it
+        limits = limits_of(self._settings, behind_proxy=True)
+        return build_api(self._open, limits=limits, metrics=self._metrics)
+
+    async def _open(self) -> Service:
+        generation = describe(self._settings)
+        ledger = await open_ledger(self._settings)
+        return build_service(
+            settings=self._settings,
+            ledger=ledger,
+            vector_index=await open_vector_index(self._settings, generation),
+            text_index=await open_text_index(self._settings),
+            encode=self._encoder,
+            fingerprint=generation.fingerprint,
+            clock=SystemClock(),
+            metrics=self._metrics,
+        )
+
+
+def limits_of(settings: Settings, *, behind_proxy: bool) -> Limits:
+    return Limits(
+        max_ongoing=settings.serve.max_ongoing_requests,
+        max_waiting=settings.serve.max_queued_requests,
+        max_upload_bytes=int(settings.serve.max_body_mb * 2**20),
+        echo_request_id=not behind_proxy,
+    )
+
+
+def build(settings: Settings) -> ray_serve.Application:
+    """The application graph: encoder <- retrieval (with the HTTP ingress)."""
+    serve = settings.serve
+    quiet = LoggingConfig(enable_access_log=False, log_level="WARNING")
+    encoder = ray_serve.deployment(
+        name=ENCODER,
+        num_replicas=serve.encoder_replicas,
+        max_ongoing_requests=serve.encoder_batch * 2,
+        max_queued_requests=serve.max_ongoing_requests * 2,
+        ray_actor_options={"num_cpus": 0.5, "num_gpus": serve.encoder_gpus},
+        logging_config=quiet,
+    )(Encoder)
+    places = serve.max_ongoing_requests + serve.max_queued_requests + SPARE_REQUESTS
+    retrieval = ray_serve.deployment(
+        name=RETRIEVAL,
+        num_replicas=serve.replicas,
+        max_ongoing_requests=places,
+        max_queued_requests=places,
+        backpressure_config=BackpressureConfig(status_code=503, retry_after_s=1),
+        ray_actor_options={"num_cpus": 0.5},
+        graceful_shutdown_timeout_s=10,
+        logging_config=quiet,
+    )(ray_serve.ingress()(Retrieval))
+    return retrieval.bind(settings, encoder.bind(settings))
+
+
+def deploy(settings: Settings) -> None:
+    """Start Serve on the connected Ray and run the application; returns once it answers."""
+    serve = settings.serve
+    ray_serve.start(
+        proxy_location=ProxyLocation.HeadOnly,
+        http_options=HTTPOptions(host=serve.host, port=serve.port),
+        logging_config=LoggingConfig(enable_access_log=False),
+    )
+    ray_serve.run(build(settings), name=APP_NAME, route_prefix="/")
+
+
+async def prepare(settings: Settings) -> None:
+    """The first to come decides which encoder the ledger belongs to; then nobody else may."""
+    wanted = describe(settings)
+    ledger = await open_ledger(settings)
+    try:
+        async with ledger.transaction() as tx:
+            active = await tx.generations.active()
+            if active is None:
+                await tx.generations.activate(wanted)
+            elif active.fingerprint != wanted.fingerprint:
+                raise StackError(
+                    f"the ledger is encoded by {active.fingerprint}, the settings name "
+                    f"{wanted.fingerprint}; set encoder.model and encoder.backend back, or "
+                    "ingest into another PALIMPSEST_HOME"
+                )
+        await ensure_local_key(
+            ledger,
+            path=local_key_path(settings),
+            tenant=settings.tenant,
+            now=SystemClock().now(),
+        )
+    finally:
+        await ledger.close()
+
+
+def watch(stop: threading.Event) -> None:
+    """Return when asked to stop; raise `StoreUnavailable` when the application is gone."""
+    misses = 0
+    while not stop.wait(WATCH_S):
+        application = ray_serve.status().applications.get(APP_NAME)
+        healthy = application is not None and application.status not in GONE
+        misses = 0 if healthy else misses + 1
+        if misses >= GONE_AFTER:
+            state = application.status.value if application else "missing"
+            raise StoreUnavailable("serve", f"the application is {state}; see the logs of Ray")
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    settings = load_settings()
+    stop = threading.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: stop.set())
+    try:
+        asyncio.run(prepare(settings))
+        os.environ.update(ray_environment(settings))
+        ray.init(address=ray_address(settings), namespace=APP_NAME, log_to_driver=False)
+        deploy(settings)
+        log.info("answering on http://%s:%d", settings.serve.host, settings.serve.port)
+        watch(stop)
+        with contextlib.suppress(ray.exceptions.RayError):
+            ray_serve.shutdown()  # type: ignore[no-untyped-call]  # Ray has no types here
+    except (StackError, InvalidRequest) as error:
+        _end(error, status=PERMANENT)
+    except PalimpsestError as error:
+        _end(error, status=1)
+
+
+def _end(error: PalimpsestError, *, status: int) -> NoReturn:
+    """The last line of the log says why, without a traceback."""
+    log.error("%s", error)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    # By its real name, so that replicas import these classes instead of unpickling copies.
+    from serve.app import main as run
+
+    run()

@@ -1,0 +1,47 @@
+"""The key of whoever owns the data directory, so that a first search needs no set-up."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+from cluster.model import ApiKey
+from cluster.stores.protocols import Ledger
+from serve.secret import key_id_of, new_secret, secret_digest
+
+NAME = "local"
+
+
+async def ensure_local_key(ledger: Ledger, *, path: Path, tenant: str, now: datetime) -> None:
+    """The file at `path` (mode 0600) holds a valid admin key of `tenant` afterwards. One that
+    is there and valid stays; one that the ledger does not know is replaced."""
+    secret = _read(path)
+    async with ledger.transaction() as tx:
+        if secret and await tx.keys.find(secret_digest(secret)) is not None:
+            return
+        secret = new_secret()
+        key = ApiKey(
+            key_id=key_id_of(secret),
+            tenant=tenant,
+            role="admin",
+            name=NAME,
+            owner=None,
+            agent=None,
+            created_at=now,
+        )
+        await tx.keys.put(key, secret_sha256=secret_digest(secret))
+    _write(path, secret)
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="ascii").strip() if path.is_file() else None
+
+
+def _write(path: Path, secret: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    trial = path.with_suffix(f".{os.getpid()}")
+    descriptor = os.open(trial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(secret + "\n")
+    trial.replace(path)

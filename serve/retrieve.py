@@ -1,0 +1,201 @@
+"""A plan becomes cited passages: ask the channels, check with the ledger, rank, cite."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+
+from cluster.errors import DeadlineExceeded, InvalidRequest, NotFound, StoreUnavailable
+from cluster.filters import fields_of
+from cluster.model import ChannelFailure, StoredPassage
+from cluster.stores.protocols import Ledger
+from cluster.text.terms import document_terms, matched_surfaces
+from rerank.citations import CitedPassage, cite
+from rerank.dedup import Block, block_text, gaps, newest_editions
+from rerank.fusion import Ranking
+from rerank.pipeline import rank
+from serve.channels.channel import Answer, Channel, fan_out
+from serve.plan.plan import ChannelPlan, QueryPlan
+
+DEEPER = 4
+MAX_CANDIDATES = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What answers come from: the channels by name, and the ledger that has the last word."""
+
+    channels: Mapping[str, Channel]
+    ledger: Ledger
+    channel_deadline_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieved:
+    """An answer. `rankings` and `fused` are chunk ids, best first: per channel as it gave
+    them, and after fusion and priors, before neighbouring chunks merge. `timings_ms` has
+    `channels`, each `channel:<name>`, `ledger`, `rank`, `cite` and `total`."""
+
+    plan: QueryPlan
+    passages: tuple[CitedPassage, ...]
+    rankings: Mapping[str, tuple[str, ...]]
+    fused: tuple[str, ...]
+    failures: tuple[ChannelFailure, ...]
+    notes: tuple[str, ...]
+    timings_ms: Mapping[str, float]
+
+
+async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
+    """Raises `StoreUnavailable` (or `DeadlineExceeded`, when all were late) if no channel gave
+    an answer; the ledger's own errors pass through, as nothing may be shown unchecked."""
+    if not plan.channels:
+        raise InvalidRequest("the question has no words to look up; ask for the channel 'semantic'")
+    timings = _Timings()
+    answers, passages = await _candidates(plan, sources, asked=plan.channels, timings=timings)
+    if _too_few(plan, answers, passages):
+        deeper = [_deeper(each) for each in plan.channels]
+        answers, passages = await _candidates(plan, sources, asked=deeper, timings=timings)
+    with timings.stage("rank"):
+        ranked = rank(
+            _rankings(plan, answers),
+            passages=passages,
+            method=plan.fusion,
+            language=plan.language,
+            now=plan.now,
+            limit=plan.limit,
+        )
+    with timings.stage("cite"):
+        cited = _cite_all(plan, await _texts(plan, sources.ledger, ranked.blocks))
+    return Retrieved(
+        plan=plan,
+        passages=cited,
+        rankings={each.channel: tuple(hit.chunk_id for hit in each.hits) for each in answers},
+        fused=ranked.order,
+        failures=tuple(each.failure for each in answers if each.failure is not None),
+        notes=plan.notes,
+        timings_ms=timings.read(),
+    )
+
+
+async def _candidates(
+    plan: QueryPlan, sources: Sources, *, asked: Sequence[ChannelPlan], timings: _Timings
+) -> tuple[list[Answer], dict[str, StoredPassage]]:
+    with timings.stage("channels"):
+        answers = await fan_out(
+            sources.channels,
+            plan,
+            asked=asked,
+            deadline_s=min(sources.channel_deadline_s, plan.deadline_s),
+        )
+    for answer in answers:
+        timings.add(f"channel:{answer.channel}", answer.took_ms)
+    _refuse_silence(answers)
+    with timings.stage("ledger"):
+        return answers, await _checked(plan, sources.ledger, answers)
+
+
+async def _checked(
+    plan: QueryPlan, ledger: Ledger, answers: Sequence[Answer]
+) -> dict[str, StoredPassage]:
+    """Those candidates that may be shown: the ledger's word, not the indexes'."""
+    chunk_ids = sorted({hit.chunk_id for answer in answers for hit in answer.hits})
+    if not chunk_ids:
+        return {}
+    async with ledger.transaction() as tx:
+        passages = await tx.documents.visible(plan.scope, chunk_ids)
+    if plan.editions.newest_only:
+        passages = {key: each for key, each in passages.items() if each.newest_edition}
+    if plan.editions.chosen:
+        passages = {
+            key: each for key, each in passages.items() if each.edition in plan.editions.chosen
+        }
+    return newest_editions(passages) if plan.editions.collapse else passages
+
+
+def _refuse_silence(answers: Sequence[Answer]) -> None:
+    failures = [answer.failure for answer in answers if answer.failure is not None]
+    if len(failures) < len(answers):
+        return
+    told = "; ".join(f"{failure.channel}: {failure.reason}" for failure in failures)
+    if all(answer.late for answer in answers):
+        raise DeadlineExceeded(f"no channel answered in time ({told}); retry or allow more time")
+    raise StoreUnavailable("search", f"every channel failed ({told}); retry after a moment")
+
+
+def _too_few(
+    plan: QueryPlan, answers: Sequence[Answer], passages: Mapping[str, StoredPassage]
+) -> bool:
+    """Did so many candidates vanish that an answer is short although there may be more?"""
+    cut_off = any(not answer.exhausted for answer in answers)
+    return cut_off and len(passages) < plan.limit
+
+
+def _deeper(channel: ChannelPlan) -> ChannelPlan:
+    return replace(channel, limit=min(channel.limit * DEEPER, MAX_CANDIDATES))
+
+
+def _rankings(plan: QueryPlan, answers: Sequence[Answer]) -> list[Ranking]:
+    planned = {channel.name: channel for channel in plan.channels}
+    return [
+        Ranking(
+            channel=answer.channel,
+            hits=answer.hits,
+            weight=planned[answer.channel].weight,
+            floor=answer.floor,
+            tail_cut=planned[answer.channel].tail_cut,
+        )
+        for answer in answers
+    ]
+
+
+async def _texts(
+    plan: QueryPlan, ledger: Ledger, blocks: Sequence[Block]
+) -> list[tuple[Block, str]]:
+    """Each block with its exact text. One that was deleted since the check is left out."""
+    revision_ids = sorted({block.revision_id for block in blocks if gaps(block)})
+    stored: dict[str, str] = {}
+    if revision_ids:
+        async with ledger.transaction() as tx:
+            for revision_id in revision_ids:
+                with suppress(NotFound):
+                    stored[revision_id] = await tx.documents.text(plan.scope, revision_id)
+    return [
+        (block, block_text(block, revision_text=stored.get(block.revision_id)))
+        for block in blocks
+        if block.revision_id in stored or not gaps(block)
+    ]
+
+
+def _cite_all(plan: QueryPlan, texts: Sequence[tuple[Block, str]]) -> tuple[CitedPassage, ...]:
+    filters = sorted(fields_of(plan.where) | {"tenant"})
+
+    def surfaces(text: str) -> tuple[str, ...]:
+        return matched_surfaces(plan.terms, document_terms(text))
+
+    return tuple(
+        cite(block, rank=place, text=text, surfaces=surfaces, filters=filters)
+        for place, (block, text) in enumerate(texts, start=1)
+    )
+
+
+class _Timings:
+    """Milliseconds by stage; a stage that runs twice counts twice."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._spent: dict[str, float] = {}
+
+    def add(self, stage: str, took_ms: float) -> None:
+        self._spent[stage] = self._spent.get(stage, 0.0) + took_ms
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.add(name, (time.perf_counter() - started) * 1000)
+
+    def read(self) -> dict[str, float]:
+        total = (time.perf_counter() - self._started) * 1000
+        return {stage: round(spent, 2) for stage, spent in {**self._spent, "total": total}.items()}

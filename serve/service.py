@@ -1,0 +1,111 @@
+"""All that the API needs, opened once: stores, encoder, clock, and what may be remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from cluster.clock import Clock
+from cluster.errors import DeadlineExceeded
+from cluster.model import ApiKey, Scope
+from cluster.settings import Settings
+from cluster.stores.protocols import Ledger, TextIndex, VectorIndex
+from serve.channels.keyword import KeywordChannel
+from serve.channels.recent import RecentChannel
+from serve.channels.semantic import EncodeQuery, SemanticChannel
+from serve.metrics import Metrics
+from serve.plan.planner import Known, Question, plan_question
+from serve.plan.versions import KnownEdition
+from serve.retrieve import Retrieved, Sources, retrieve
+from serve.short_lived import ShortLived
+
+KEY_TTL_S = 3.0
+EDITIONS_TTL_S = 3.0
+SPARE_S = 0.05
+"""What the rest of the answer needs after its channels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    settings: Settings
+    ledger: Ledger
+    vector_index: VectorIndex
+    text_index: TextIndex
+    encode: EncodeQuery
+    fingerprint: str
+    clock: Clock
+    metrics: Metrics
+    sources: Sources
+    keys: ShortLived[str, ApiKey | None]
+    editions: ShortLived[Scope, list[KnownEdition]]
+
+    async def search(self, question: Question) -> Retrieved:
+        """Raises `DeadlineExceeded` when the whole budget is spent without an answer."""
+        try:
+            async with asyncio.timeout(question.deadline_s):
+                plan = plan_question(
+                    question,
+                    known=Known(editions=await self.editions.get(question.scope)),
+                )
+                found = await retrieve(plan, _within(self.sources, question.deadline_s))
+        except TimeoutError as error:
+            limit_ms = round(question.deadline_s * 1000)
+            raise DeadlineExceeded(
+                f"no answer within {limit_ms} ms; retry, or allow more with deadline_ms"
+            ) from error
+        self.metrics.retrieved(found.timings_ms, found.failures)
+        return found
+
+    async def close(self) -> None:
+        await self.vector_index.close()
+        await self.text_index.close()
+        await self.ledger.close()
+
+
+def build_service(
+    *,
+    settings: Settings,
+    ledger: Ledger,
+    vector_index: VectorIndex,
+    text_index: TextIndex,
+    encode: EncodeQuery,
+    fingerprint: str,
+    clock: Clock,
+    metrics: Metrics,
+) -> Service:
+    async def find_key(digest: str) -> ApiKey | None:
+        async with ledger.transaction() as tx:
+            return await tx.keys.find(digest)
+
+    async def known_editions(scope: Scope) -> list[KnownEdition]:
+        async with ledger.transaction() as tx:
+            return await tx.documents.known_editions(scope)
+
+    channels = (
+        SemanticChannel(vector_index, encode),
+        KeywordChannel(text_index),
+        RecentChannel(ledger),
+    )
+    return Service(
+        settings=settings,
+        ledger=ledger,
+        vector_index=vector_index,
+        text_index=text_index,
+        encode=encode,
+        fingerprint=fingerprint,
+        clock=clock,
+        metrics=metrics,
+        sources=Sources(
+            channels={channel.name: channel for channel in channels},
+            ledger=ledger,
+            channel_deadline_s=settings.serve.channel_deadline_s,
+        ),
+        keys=ShortLived(find_key, ttl_s=KEY_TTL_S),
+        editions=ShortLived(known_editions, ttl_s=EDITIONS_TTL_S),
+    )
+
+
+def _within(sources: Sources, deadline_s: float) -> Sources:
+    """Channels must stop early enough that what they did find can still be told."""
+    rest = max(deadline_s - SPARE_S, deadline_s / 2)
+    return replace(sources, channel_deadline_s=min(sources.channel_deadline_s, rest))
