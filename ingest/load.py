@@ -1,0 +1,187 @@
+"""Unit of work -> items with their bytes; what cannot be read becomes a problem with a name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from cluster.errors import UnreadableItem
+from cluster.ids import digest
+from cluster.model import ItemProblem, Turn
+from ingest import corpora, places
+from ingest.records import Entry, decode_record, entries
+from ingest.rules import Rules, canonical
+from ingest.sources import FileRef, FilesUnit, LinesUnit, RowsUnit, Unit
+
+_MAX_SIDECAR_BYTES = 1024 * 1024
+_DOCUMENT_SUFFIXES = (".md", ".markdown", ".rst", ".adoc", ".html", ".htm", ".txt", ".ipynb", ".py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One thing to ingest. `origin` is its URI, `label` tells apart two with the same origin;
+    `record` and `sidecar` hold fields under our names; `raw_digest` covers all of it."""
+
+    origin: str
+    label: str
+    root: str
+    path: str
+    name: str
+    content: bytes
+    raw_digest: bytes
+    media_type: str | None = None
+    record: Mapping[str, Any] = field(default_factory=dict)
+    sidecar: Mapping[str, Any] = field(default_factory=dict)
+    page: Mapping[str, Any] = field(default_factory=dict)
+    turn: Turn | None = None
+
+
+def load(unit: Unit, *, rules: Rules, max_item_bytes: int) -> Iterator[Item | ItemProblem]:
+    """Items in the order of the unit."""
+    match unit:
+        case FilesUnit(files=files):
+            for file in files:
+                yield _file(file, rules=rules, max_item_bytes=max_item_bytes)
+        case LinesUnit():
+            yield from _lines(unit, rules=rules)
+        case RowsUnit():
+            yield from _rows(unit, rules=rules)
+
+
+def problem(origin: str, error: UnreadableItem, *, stage: str) -> ItemProblem:
+    """Empty, scanned, encrypted and the like are skipped; what is damaged has failed."""
+    skipped = error.kind in ("empty", "encrypted", "scanned", "binary", "unsupported")
+    return ItemProblem(
+        origin=origin,
+        stage=stage,
+        outcome="skipped" if skipped else "failed",
+        kind=error.kind,
+        reason=str(error),
+    )
+
+
+def from_upload(
+    content: bytes, *, run_id: str, name: str, media_type: str | None, fields: Mapping[str, Any]
+) -> Item:
+    """Bytes that came over HTTP. The same name is the same document, whichever run brings it."""
+    del run_id
+    name = name or "upload"
+    return Item(
+        origin=f"upload:{name}",
+        label=f"upload:{name}",
+        root="upload",
+        path=name,
+        name=name,
+        content=content,
+        raw_digest=digest(content, media_type or "", name),
+        media_type=media_type,
+        record=fields,
+    )
+
+
+def _file(file: FileRef, *, rules: Rules, max_item_bytes: int) -> Item | ItemProblem:
+    try:
+        if file.size is not None and file.size > max_item_bytes:
+            raise UnreadableItem("too_large", f"{file.size:,} bytes; at most {max_item_bytes:,}")
+        page: dict[str, Any] = {}
+        media_type = None
+        if file.uri.startswith(("http://", "https://")):
+            fetched = places.fetch(file.uri, max_bytes=max_item_bytes)
+            content, media_type = fetched.content, fetched.media_type
+            page = {"source_url": fetched.url, "updated_at": fetched.last_modified}
+        else:
+            with places.open_bytes(file.uri) as stream:
+                content = stream.read(max_item_bytes + 1)
+        raw_sidecar, sidecar = _sidecar(file, rules)
+    except UnreadableItem as error:
+        return problem(file.uri, error, stage="load")
+    except OSError as error:
+        told = UnreadableItem("unreadable", error.strerror or str(error))
+        return problem(file.uri, told, stage="load")
+    return Item(
+        origin=file.uri,
+        label=file.uri,
+        root=file.root,
+        path=file.path,
+        name=file.path.rsplit("/", 1)[-1],
+        content=content,
+        raw_digest=digest(content, raw_sidecar, file.path),
+        media_type=media_type,
+        sidecar=sidecar,
+        page={key: value for key, value in page.items() if value},
+    )
+
+
+def _sidecar(file: FileRef, rules: Rules) -> tuple[bytes, dict[str, Any]]:
+    if file.sidecar is None:
+        return b"", {}
+    with places.open_bytes(file.sidecar) as stream:
+        raw = stream.read(_MAX_SIDECAR_BYTES)
+    try:
+        fields = json.loads(raw) if file.sidecar.endswith(".json") else yaml.safe_load(raw)
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        raise UnreadableItem("broken", f"its metadata file cannot be read: {error}") from error
+    if not isinstance(fields, dict):
+        raise UnreadableItem("broken", "its metadata file is not an object of fields")
+    known = canonical(fields, rules.document_aliases)
+    known.pop("text", None)
+    known.pop("path", None)
+    return raw, known
+
+
+def _lines(unit: LinesUnit, *, rules: Rules) -> Iterator[Item | ItemProblem]:
+    with places.open_bytes(unit.file.uri) as stream:
+        for (number, offset, size), ordinal in zip(unit.lines, unit.ordinals, strict=True):
+            stream.seek(offset)
+            raw = stream.read(size)
+            try:
+                record = decode_record(raw)
+                yield from _items(
+                    unit.file, record, rules=rules, position=f"L{number}", ordinal=ordinal
+                )
+            except UnreadableItem as error:
+                yield problem(f"{unit.file.uri}#L{number}", error, stage="load")
+
+
+def _rows(unit: RowsUnit, *, rules: Rules) -> Iterator[Item | ItemProblem]:
+    records = corpora.rows(unit.file.uri, row_group=unit.row_group, batch=256)
+    for number, record in enumerate(records, start=unit.first_row):
+        try:
+            yield from _items(unit.file, record, rules=rules, position=f"R{number}", ordinal=0)
+        except UnreadableItem as error:
+            yield problem(f"{unit.file.uri}#R{number}", error, stage="load")
+
+
+def _items(
+    file: FileRef, record: Mapping[str, Any], *, rules: Rules, position: str, ordinal: int
+) -> Iterator[Item]:
+    for entry in entries(record, rules, position=position, ordinal=ordinal):
+        origin = f"{file.uri}#{entry.anchor}"
+        yield Item(
+            origin=origin,
+            label=f"{origin} ({position})",
+            root=file.root,
+            path=entry.path,
+            name=_name(entry),
+            content=entry.text.encode("utf-8", "replace"),
+            raw_digest=_entry_digest(entry),
+            media_type=entry.fields.get("media_type"),
+            record=entry.fields,
+            turn=entry.turn,
+        )
+
+
+def _entry_digest(entry: Entry) -> bytes:
+    fields = json.dumps(entry.fields, sort_keys=True, default=str, ensure_ascii=True)
+    turn = repr(entry.turn) if entry.turn is not None else ""
+    return digest(entry.text, entry.path, fields, turn)
+
+
+def _name(entry: Entry) -> str:
+    """A text in a record is plain unless its path says what it is."""
+    name = entry.path.rsplit("/", 1)[-1] or "record"
+    return name if name.lower().endswith(_DOCUMENT_SUFFIXES) else f"{name}.txt"

@@ -1,0 +1,232 @@
+"""Item -> revision with chunks: parse, chunk, metadata, authority. No store, no model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cluster.errors import UnreadableItem
+from cluster.ids import content_id, digest, revision_id, sha256_hex
+from cluster.model import Revision
+from cluster.settings import Settings
+from cluster.stores.protocols import Prepared
+from ingest import authority, chunk, metadata
+from ingest.chunk import ChunkLimits, CountTokens
+from ingest.load import Item
+from ingest.metadata import Layer, Resolved
+from ingest.parse.dispatch import parse
+from ingest.parse.parsed import Block, Parsed, ParseLimits
+from ingest.path_rules import PathFacts, path_facts
+from ingest.rules import Rules, canonical
+
+RECIPE = f"prepare-1/{chunk.RECIPE}"
+"""Changes whenever the same bytes would give another revision."""
+
+_IN_TEXT = ("front_matter", "html", "file", "text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything about a run that a stage has to know; travels to every worker.
+
+    `flags` hold fields under our names that override all others; `source` names the source;
+    `owner` and `agent` are put on every revision.
+    """
+
+    settings: Settings
+    run_id: str
+    tenant: str
+    rules: Rules
+    fingerprint: str
+    encoder_max_tokens: int
+    flags: Mapping[str, str] = field(default_factory=dict)
+    source: str | None = None
+    owner: str | None = None
+    agent: str | None = None
+
+    @property
+    def chunk_limits(self) -> ChunkLimits:
+        most = min(self.settings.chunk.max_tokens, self.encoder_max_tokens)
+        return ChunkLimits(
+            max_tokens=most, target_tokens=min(self.settings.chunk.target_tokens, most)
+        )
+
+    @property
+    def parse_limits(self) -> ParseLimits:
+        ingest = self.settings.ingest
+        return ParseLimits(
+            max_item_bytes=int(ingest.max_item_mb * 1024 * 1024),
+            max_unpacked_bytes=int(ingest.max_unpacked_mb * 1024 * 1024),
+        )
+
+    @property
+    def recipe(self) -> str:
+        """What shapes chunks beside the content."""
+        limits = self.chunk_limits
+        return f"{RECIPE}|{limits.max_tokens}|{limits.target_tokens}|{self.fingerprint}"
+
+    def item_digest(self, item: Item) -> str:
+        """Equal digest: the item would give what is there already."""
+        flags = "\0".join(f"{key}={value}" for key, value in sorted(self.flags.items()))
+        whose = f"{self.source}\0{self.owner}\0{self.agent}"
+        return digest(item.raw_digest, flags, whose, self.rules.digest, self.recipe).hex()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A prepared revision. `label` names the item in messages, `identity` says which edition of
+    which document it is; `notes` tell what was odd about it."""
+
+    label: str
+    identity: str
+    prepared: Prepared
+    notes: tuple[str, ...] = ()
+
+
+def prepare(item: Item, plan: Plan, *, count_tokens: CountTokens) -> Draft:
+    """`UnreadableItem` when nothing can be made of it."""
+    parsed = _turn_text(item) if item.turn is not None else _parsed(item, plan)
+    facts = _facts(item)
+    kind = "turn" if item.turn is not None else "document"
+    resolved = metadata.resolve(_layers(item, plan, parsed, facts))
+    values = dict(resolved.values)
+    if item.turn is not None and item.turn.said_at is not None:
+        values["said_at"] = item.turn.said_at
+    judged = authority.judge(values, path=item.path, kind=kind, rules=plan.rules)
+    settled = metadata.settle(resolved, judged, text=parsed.text)
+    return _draft(item, plan, parsed, facts, settled, count_tokens=count_tokens)
+
+
+def identity_of(document: str, edition: str) -> str:
+    return content_id("idn", document, edition)
+
+
+def stored_digest(item_digest: str, identity: str) -> str:
+    """What the ledger keeps as item digest: the digest, and whose it is, so that an unchanged
+    item still holds its place when another claims the same identity."""
+    return f"{item_digest}.{identity}"
+
+
+def _parsed(item: Item, plan: Plan) -> Parsed:
+    parsed = parse(
+        item.content, name=item.name, media_type=item.media_type, limits=plan.parse_limits
+    )
+    if not parsed.text.strip():
+        raise UnreadableItem("empty", "there is no text in it")
+    return parsed
+
+
+def _turn_text(item: Item) -> Parsed:
+    text = clean(item.content.decode("utf-8", "replace"))
+    if not text.strip():
+        raise UnreadableItem("empty", "a turn without text")
+    block = Block(kind="turn", start=0, end=len(text))
+    return Parsed(text=text, blocks=(block,), title="", media_type="text/plain")
+
+
+def clean(text: str) -> str:
+    """`\\n` as the only line end, no NUL, no lone surrogate: as every store takes it."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return re.sub(r"[\ud800-\udfff]", "\ufffd", text)
+
+
+def _facts(item: Item) -> PathFacts:
+    if item.turn is not None:
+        return PathFacts(path=item.path)
+    return path_facts(item.path, root_name=item.root.rsplit("/", 1)[-1])
+
+
+def _layers(item: Item, plan: Plan, parsed: Parsed, facts: PathFacts) -> list[Layer]:
+    inside = {name: _inside(parsed, name, plan.rules) for name in _IN_TEXT}
+    layers = [
+        Layer(came_from="flag", fields=plan.flags),
+        Layer(came_from="record", fields=item.record),
+        Layer(came_from="front_matter", fields=inside["front_matter"]),
+        Layer(came_from="sidecar", fields=item.sidecar),
+        Layer(came_from="html", fields={**item.page, **inside["html"]}),
+        Layer(came_from="file", fields=inside["file"]),
+        metadata.path_layer(facts),
+        Layer(came_from="text", fields={**inside["text"], "title": parsed.title}),
+    ]
+    if item.turn is None:
+        layers.append(Layer(came_from="path", fields={"title": item.path.rsplit("/", 1)[-1]}))
+    return layers
+
+
+def _inside(parsed: Parsed, name: str, rules: Rules) -> dict[str, Any]:
+    own = {
+        key: value
+        for key, value in parsed.fields.items()
+        if parsed.field_sources.get(key) == name and key != "encoding"
+    }
+    fields = canonical(own, rules.document_aliases)
+    for key in ("text", "path", "id", "turns", "conversation", "session", "speaker", "media_type"):
+        fields.pop(key, None)
+    return fields
+
+
+def _draft(
+    item: Item,
+    plan: Plan,
+    parsed: Parsed,
+    facts: PathFacts,
+    settled: Resolved,
+    *,
+    count_tokens: CountTokens,
+) -> Draft:
+    known = metadata.metadata(settled)
+    place = metadata.identity(
+        settled, path=item.path, facts=facts, named_source=plan.source, root=item.root
+    )
+    document = place.document(plan.tenant)
+    owner = plan.owner or _text(item.record.get("owner"))
+    agent = plan.agent or _text(item.record.get("agent"))
+    content = sha256_hex(parsed.text)
+    revision = revision_id(
+        document=document,
+        edition=place.edition,
+        content=content,
+        metadata=metadata.metadata_digest(known) + repr(item.turn) + f"{owner}\0{agent}",
+        recipe=plan.recipe,
+    )
+    spans = chunk.chunk(
+        parsed,
+        limits=plan.chunk_limits,
+        count_tokens=count_tokens,
+        title=known.title if item.turn is None else "",
+    )
+    identity = identity_of(document, place.edition)
+    row = Revision(
+        revision_id=revision,
+        document_id=document,
+        tenant=plan.tenant,
+        owner=owner,
+        agent=agent,
+        kind="turn" if item.turn is not None else "document",
+        source=place.source,
+        path=metadata.plain_text(place.path),
+        edition=place.edition,
+        edition_key=place.edition_key,
+        origin=metadata.plain_text(item.origin, limit=4000),
+        item_digest=stored_digest(plan.item_digest(item), identity),
+        media_type=parsed.media_type,
+        content_sha256=content,
+        text=parsed.text,
+        metadata=known,
+        turn=item.turn,
+        fingerprint=plan.fingerprint,
+        run_id=plan.run_id,
+    )
+    prepared = Prepared(revision=row, chunks=chunk.chunks_of(spans, revision_id=revision))
+    return Draft(
+        label=item.label,
+        identity=identity,
+        prepared=prepared,
+        notes=(*settled.notes, *parsed.notes),
+    )
+
+
+def _text(value: object) -> str | None:
+    return metadata.plain_text(value) or None if isinstance(value, str) else None
