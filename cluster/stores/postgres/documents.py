@@ -42,7 +42,7 @@ class PostgresDocuments:
     async def digests(self, tenant: str, origins: Sequence[str]) -> dict[str, str]:
         asked = [origin for origin in require(origins, "origins") if storable(origin)]
         rows = await self._sql.rows("digests", {"tenant": tenant, "origins": asked})
-        return dict(rows)  # type: ignore[arg-type]  # rows of two columns
+        return dict(rows)
 
     async def put(self, batch: Sequence[Prepared], *, now: datetime) -> int:
         check_batch(batch)

@@ -74,8 +74,10 @@ class PostgresLedger:
         connection = await self._connect()
         async with connection:
             key = (_LEASE_CLASS, name)
-            while not await _one(connection, "SELECT pg_try_advisory_lock(%s, hashtext(%s))", key):
-                await asyncio.sleep(POLL_S / 2)
+            # Asked again and again: a blocking lock would run into the statement's time limit.
+            async for _ in _ticks(POLL_S / 2):
+                if await _one(connection, "SELECT pg_try_advisory_lock(%s, hashtext(%s))", key):
+                    break
             yield PostgresLease(connection)
 
     async def wake_ups(self) -> AsyncIterator[None]:
@@ -123,6 +125,13 @@ async def _one(connection: Connection, query: str, values: tuple[object, ...]) -
     if row is None:
         raise StoreUnavailable(STORE, "no answer")
     return bool(row[0])
+
+
+async def _ticks(pause_s: float) -> AsyncIterator[None]:
+    yield
+    while True:
+        await asyncio.sleep(pause_s)
+        yield
 
 
 async def _notified(connection: Connection) -> None:

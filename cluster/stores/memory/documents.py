@@ -1,0 +1,389 @@
+"""Documents, revisions and chunks of the reference ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Literal
+
+from cluster.errors import InvalidRequest, NotFound
+from cluster.filters import Filter, matches, scoped
+from cluster.ids import sha256_hex, vector_key
+from cluster.model import Scope, StoredPassage
+from cluster.stores.checks import check_batch, check_same_owner, require, require_limit
+from cluster.stores.fields import matchable_fields
+from cluster.stores.memory.state import HeldRevision, State
+from cluster.stores.protocols import DocumentSummary, Prepared
+from cluster.stores.succession import (
+    changed_flags,
+    decide_succession,
+    expected_newest,
+    gone_editions,
+)
+
+
+class MemoryDocuments:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def digests(self, tenant: str, origins: Sequence[str]) -> dict[str, str]:
+        asked = set(require(origins, "origins"))
+        found = [
+            one
+            for one in self._state.alive()
+            if one.revision.tenant == tenant and one.revision.origin in asked
+        ]
+        found.sort(key=lambda one: one.put_order)
+        return {one.revision.origin: one.revision.item_digest for one in found}
+
+    async def put(self, batch: Sequence[Prepared], *, now: datetime) -> int:
+        check_batch(batch)
+        last = {one.revision.revision_id: one for one in batch}
+        self._check_owners(list(last.values()))
+        known = {one.revision.revision_id for one in self._state.alive()}
+        fresh = {key: one for key, one in last.items() if key not in known}
+        for prepared in fresh.values():
+            self._check_vectors(prepared)
+        orders = {key: next(self._state.numbers) for key in last}
+        for key in last.keys() & known:
+            self._touch(last[key], put_order=orders[key])
+        beside = self._editions_beside(fresh.values())
+        for key, prepared in fresh.items():
+            self._write(
+                prepared,
+                put_order=orders[key],
+                others=beside[prepared.revision.document_id],
+                now=now,
+            )
+        return len(fresh)
+
+    async def publishable(self, *, limit: int) -> dict[str, dict[str, int]]:
+        state = self._state
+        ready = [
+            one
+            for one in state.revisions.values()
+            if one.state == "pending"
+            and not any(chunk.chunk_id in state.outbox for chunk in one.chunks)
+        ]
+        ready.sort(key=lambda one: one.put_order)
+        return {
+            one.revision.revision_id: {
+                chunk.chunk_id: state.versions[chunk.chunk_id] for chunk in one.chunks
+            }
+            for one in ready[: require_limit(limit)]
+        }
+
+    async def publish(self, revision_ids: Sequence[str], *, now: datetime) -> int:
+        wanted = set(require(revision_ids, "revision ids"))
+        held = self._state.revisions
+        documents = {
+            held[one].revision.document_id
+            for one in wanted
+            if one in held and held[one].state == "pending"
+        }
+        change = decide_succession(self._state.live(documents), wanted=wanted)
+        for revision in change.superseded:
+            held[revision] = replace(held[revision], state="superseded")
+            self._owe(held[revision], "delete")
+        for revision in change.shown:
+            held[revision] = replace(held[revision], state="visible", recorded_at=now)
+        self._set_flags(change.flags)
+        return len(change.shown)
+
+    async def requeue(self, chunk_ids: Sequence[str]) -> None:
+        for chunk in dict.fromkeys(require(chunk_ids, "chunk ids")):
+            held = self._of_chunk(chunk)
+            alive = held is not None and held.state in ("pending", "visible")
+            self._state.owe(chunk, "upsert" if alive else "delete")
+
+    async def visible(self, scope: Scope, chunk_ids: Sequence[str]) -> dict[str, StoredPassage]:
+        found = {}
+        for chunk_id in require(chunk_ids, "chunk ids"):
+            held = self._of_chunk(chunk_id)
+            if held and held.state == "visible" and held.in_scope(scope):
+                found[chunk_id] = self._passage(held, chunk_id)
+        return found
+
+    async def neighbours(
+        self, scope: Scope, chunk_id: str, *, before: int, after: int
+    ) -> list[StoredPassage]:
+        if before < 0 or after < 0:
+            raise InvalidRequest(f"before {before}, after {after}: neither may be negative")
+        held = self._of_chunk(chunk_id)
+        if held is None or held.state != "visible" or not held.in_scope(scope):
+            return []
+        around = [
+            (one, chunk.chunk_id) for one in self._session_of(held, scope) for chunk in one.chunks
+        ]
+        at = [chunk for _, chunk in around].index(chunk_id)
+        chosen = around[max(0, at - before) : at] + around[at + 1 : at + 1 + after]
+        return [self._passage(one, chunk) for one, chunk in chosen]
+
+    async def recent(
+        self, scope: Scope, *, where: Filter | None, limit: int
+    ) -> list[tuple[str, datetime]]:
+        dated = [
+            (one.chunks[0].chunk_id, one.moment)
+            for one in self._matching(scope, where)
+            if one.moment is not None
+        ]
+        dated.sort()
+        dated.sort(key=lambda pair: pair[1], reverse=True)
+        return dated[: require_limit(limit)]
+
+    async def page(
+        self, scope: Scope, *, where: Filter | None, after: str | None, limit: int
+    ) -> tuple[list[DocumentSummary], str | None]:
+        found = sorted(self._matching(scope, where), key=_place)
+        start = 0
+        if after is not None:
+            former = self._state.revisions.get(after)
+            if former is None:
+                raise InvalidRequest("after: this is no cursor of a former page")
+            start = sum(_place(one) <= _place(former) for one in found)
+        shown = found[start : start + require_limit(limit)]
+        more = len(found) > start + limit
+        cursor = shown[-1].revision.revision_id if more else None
+        return [_summary(one) for one in shown], cursor
+
+    async def editions(self, scope: Scope, document_id: str) -> list[DocumentSummary]:
+        shown = self._editions(document_id, scope)
+        if not shown:
+            raise NotFound(f"no document {document_id!r}")
+        return [_summary(one) for one in shown]
+
+    async def known_editions(self, scope: Scope) -> list[tuple[str, str]]:
+        return sorted(
+            {
+                (one.revision.metadata.product or "", one.revision.edition)
+                for one in self._state.visible(scope)
+                if one.revision.edition
+            }
+        )
+
+    async def text(self, scope: Scope, revision_id: str) -> str:
+        held = self._state.revisions.get(revision_id)
+        if held is None or held.state != "visible" or not held.in_scope(scope):
+            raise NotFound(f"no revision {revision_id!r}")
+        return held.revision.text
+
+    async def delete(self, scope: Scope, document_ids: Sequence[str]) -> int:
+        asked = set(require(document_ids, "document ids"))
+        gone = [
+            one
+            for one in self._state.revisions.values()
+            if one.revision.document_id in asked and one.state != "deleted" and one.in_scope(scope)
+        ]
+        self._erase(gone)
+        return len({one.revision.document_id for one in gone})
+
+    async def retire(self, tenant: str, *, source: str, keep_origins: Sequence[str]) -> int:
+        keep = set(require(keep_origins, "origins to keep"))
+        places = [
+            (one.revision.document_id, one.revision.edition, one.revision.origin)
+            for one in self._state.alive()
+            if one.revision.tenant == tenant and one.revision.source == source
+        ]
+        gone = gone_editions(places, keep_origins=keep)
+        self._erase(
+            [
+                one
+                for one in self._state.revisions.values()
+                if (one.revision.document_id, one.revision.edition) in gone
+                and one.state != "deleted"
+            ]
+        )
+        left = self._state.live({document for document, _ in gone})
+        self._set_flags(changed_flags(one for one in left if one.state == "visible"))
+        return len(gone)
+
+    async def counts(self, tenant: str | None) -> dict[str, int]:
+        alive = [one for one in self._state.alive() if tenant in (None, one.revision.tenant)]
+        visible = [one for one in alive if one.state == "visible"]
+        documents = [one for one in visible if one.revision.kind == "document"]
+        return {
+            "documents": len({one.revision.document_id for one in documents}),
+            "editions": len(documents),
+            "chunks": sum(len(one.chunks) for one in visible),
+            "turns": len(visible) - len(documents),
+            "pending": len(alive) - len(visible),
+        }
+
+    def _check_owners(self, batch: Sequence[Prepared]) -> None:
+        owners = {
+            one.revision.document_id: (one.revision.tenant, one.revision.owner)
+            for one in self._state.alive()
+        }
+        for prepared in batch:
+            revision = prepared.revision
+            claim = (revision.tenant, revision.owner)
+            tenant, owner = owners.setdefault(revision.document_id, claim)
+            check_same_owner(revision, tenant=tenant, owner=owner)
+
+    def _check_vectors(self, prepared: Prepared) -> None:
+        for chunk in prepared.chunks:
+            key = vector_key(prepared.revision.metadata.language, chunk.indexed_text)
+            if (key, prepared.revision.fingerprint) not in self._state.vectors:
+                raise InvalidRequest(f"chunk {chunk.chunk_id}: put its vector first")
+
+    def _touch(self, prepared: Prepared, *, put_order: int) -> None:
+        """What is live stays as it is, but counts as put now, from its present origin."""
+        held = self._state.revisions[prepared.revision.revision_id]
+        revision = replace(
+            held.revision,
+            origin=prepared.revision.origin,
+            item_digest=prepared.revision.item_digest,
+        )
+        self._state.revisions[revision.revision_id] = replace(
+            held, revision=revision, put_order=put_order
+        )
+
+    def _editions_beside(self, fresh: Iterable[Prepared]) -> dict[str, set[tuple[str, str]]]:
+        revisions = [one.revision for one in self._state.alive()]
+        beside: dict[str, set[tuple[str, str]]] = {}
+        for revision in [*revisions, *(one.revision for one in fresh)]:
+            place = (revision.edition_key, revision.edition)
+            beside.setdefault(revision.document_id, set()).add(place)
+        return beside
+
+    def _write(
+        self, prepared: Prepared, *, put_order: int, others: set[tuple[str, str]], now: datetime
+    ) -> None:
+        revision = prepared.revision
+        chunks = tuple(sorted(prepared.chunks, key=lambda chunk: chunk.ordinal))
+        self._state.revisions[revision.revision_id] = HeldRevision(
+            revision=revision,
+            chunks=chunks,
+            state="pending",
+            newest_edition=expected_newest(revision.edition_key, revision.edition, others=others),
+            put_order=put_order,
+            recorded_at=now,
+        )
+        for chunk in prepared.chunks:
+            self._state.revision_of_chunk[chunk.chunk_id] = revision.revision_id
+            self._state.versions.setdefault(chunk.chunk_id, 0)
+            self._state.owe(chunk.chunk_id, "upsert")
+
+    def _set_flags(self, flags: Mapping[str, bool]) -> None:
+        for revision, flag in flags.items():
+            held = replace(self._state.revisions[revision], newest_edition=flag)
+            self._state.revisions[revision] = held
+            self._owe(held, "upsert")
+
+    def _owe(self, held: HeldRevision, operation: Literal["upsert", "delete"]) -> None:
+        for chunk in held.chunks:
+            self._state.owe(chunk.chunk_id, operation)
+
+    def _erase(self, gone: Sequence[HeldRevision]) -> None:
+        """Owe the indexes the removal, then forget texts, chunks and unneeded vectors."""
+        for held in gone:
+            self._owe(held, "delete")
+            self._state.revisions[held.revision.revision_id] = replace(
+                held,
+                revision=replace(held.revision, text=""),
+                chunks=(),
+                state="deleted",
+                newest_edition=False,
+            )
+            for chunk in held.chunks:
+                del (
+                    self._state.versions[chunk.chunk_id],
+                    self._state.revision_of_chunk[chunk.chunk_id],
+                )
+        needed = {key for held in self._state.revisions.values() for key in _vector_keys(held)}
+        for key in {key for held in gone for key in _vector_keys(held)} - needed:
+            self._state.vectors.pop(key, None)
+
+    def _of_chunk(self, chunk_id: str) -> HeldRevision | None:
+        revision = self._state.revision_of_chunk.get(chunk_id)
+        return None if revision is None else self._state.revisions[revision]
+
+    def _matching(self, scope: Scope, where: Filter | None) -> list[HeldRevision]:
+        asked = scoped(scope, where)
+        return [
+            one
+            for one in self._state.visible(scope)
+            if matches(asked, matchable_fields(one.revision, newest_edition=one.newest_edition))
+        ]
+
+    def _editions(self, document_id: str, scope: Scope) -> list[HeldRevision]:
+        visible = self._state.visible(scope)
+        shown = [one for one in visible if one.revision.document_id == document_id]
+        return sorted(shown, key=_place, reverse=True)
+
+    def _session_of(self, held: HeldRevision, scope: Scope) -> list[HeldRevision]:
+        """The visible turns of a turn's session in reading order; a document alone."""
+        session = _session(held)
+        if session is None:
+            return [held]
+        turns = [one for one in self._state.visible(scope) if _session(one) == session]
+        return sorted(turns, key=_turn_place)
+
+    def _passage(self, held: HeldRevision, chunk_id: str) -> StoredPassage:
+        revision = held.revision
+        scope = Scope(tenant=revision.tenant, owner=revision.owner)
+        editions = [one.revision.edition for one in self._editions(revision.document_id, scope)]
+        return StoredPassage(
+            chunk=next(chunk for chunk in held.chunks if chunk.chunk_id == chunk_id),
+            document_id=revision.document_id,
+            kind=revision.kind,
+            source=revision.source,
+            path=revision.path,
+            edition=revision.edition,
+            edition_key=revision.edition_key,
+            newest_edition=held.newest_edition,
+            other_editions=tuple(one for one in editions if one not in ("", revision.edition)),
+            content_sha256=revision.content_sha256,
+            metadata=revision.metadata,
+            turn=revision.turn,
+            owner=revision.owner,
+            recorded_at=held.recorded_at,
+        )
+
+
+def _vector_keys(held: HeldRevision) -> Iterable[tuple[str, str]]:
+    language = held.revision.metadata.language
+    for chunk in held.chunks:
+        yield vector_key(language, chunk.indexed_text), held.revision.fingerprint
+
+
+def _session(held: HeldRevision) -> tuple[str, str, str] | None:
+    turn = held.revision.turn
+    return None if turn is None else (held.revision.source, turn.conversation, turn.session)
+
+
+def _turn_place(held: HeldRevision) -> tuple[int, str]:
+    turn = held.revision.turn
+    return (turn.ordinal if turn else 0, held.revision.document_id)
+
+
+def _place(held: HeldRevision) -> tuple[str, str, str]:
+    revision = held.revision
+    return (revision.document_id, revision.edition_key, revision.edition)
+
+
+def _summary(held: HeldRevision) -> DocumentSummary:
+    revision = held.revision
+    meta = revision.metadata
+    return DocumentSummary(
+        document_id=revision.document_id,
+        revision_id=revision.revision_id,
+        kind=revision.kind,
+        source=revision.source,
+        path=revision.path,
+        title=meta.title,
+        language=meta.language,
+        source_type=meta.source_type,
+        source_url=meta.source_url,
+        product=meta.product,
+        edition=revision.edition,
+        newest_edition=held.newest_edition,
+        published_at=meta.published_at,
+        updated_at=meta.updated_at,
+        recorded_at=held.recorded_at,
+        authority=meta.authority,
+        quote_policy=meta.quote_policy,
+        chunk_count=len(held.chunks),
+        text_sha256=sha256_hex(revision.text),
+    )

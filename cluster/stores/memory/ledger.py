@@ -1,0 +1,85 @@
+"""The reference ledger: the protocols' meaning in plain dictionaries, for one process.
+
+Transactions run one after another; opening a second one inside a first one waits for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from cluster.clock import Clock, SystemClock
+from cluster.stores.memory.documents import MemoryDocuments
+from cluster.stores.memory.operations import (
+    MemoryGenerations,
+    MemoryKeys,
+    MemoryOutbox,
+    MemoryRuns,
+    MemoryUploads,
+    MemoryVectors,
+)
+from cluster.stores.memory.state import State
+from cluster.stores.protocols import Lease
+
+POLL_S = 1.0
+
+
+class MemoryTransaction:
+    def __init__(self, state: State) -> None:
+        self.documents = MemoryDocuments(state)
+        self.vectors = MemoryVectors(state)
+        self.outbox = MemoryOutbox(state)
+        self.runs = MemoryRuns(state)
+        self.uploads = MemoryUploads(state)
+        self.keys = MemoryKeys(state)
+        self.generations = MemoryGenerations(state)
+
+
+class MemoryLedger:
+    """`clock` tells when index work was queued, which only `Outbox.lag` shows."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._state = State(clock=clock or SystemClock())
+        self._one_at_a_time = asyncio.Lock()
+        self._listeners: set[asyncio.Event] = set()
+        self._leases: dict[str, asyncio.Lock] = {}
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[MemoryTransaction]:
+        async with self._one_at_a_time:
+            state = self._state.copy()
+            state.awake = False
+            yield MemoryTransaction(state)
+            self._state = state
+        if state.awake:
+            for listener in self._listeners:
+                listener.set()
+
+    @asynccontextmanager
+    async def lease(self, name: str) -> AsyncIterator[Lease]:
+        async with self._leases.setdefault(name, asyncio.Lock()):
+            yield MemoryLease()
+
+    async def wake_ups(self) -> AsyncIterator[None]:
+        called = asyncio.Event()
+        self._listeners.add(called)
+        try:
+            while True:
+                try:
+                    async with asyncio.timeout(POLL_S):
+                        await called.wait()
+                except TimeoutError:
+                    pass
+                called.clear()
+                yield
+        finally:
+            self._listeners.discard(called)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+class MemoryLease:
+    async def check(self) -> None:
+        """Cannot be lost: it lives and dies with this process."""

@@ -1,0 +1,223 @@
+"""Everything of the reference ledger beside documents: vectors, owed work, runs, keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from cluster.errors import InvalidRequest, NotFound
+from cluster.ids import vector_key
+from cluster.model import ApiKey, Generation, IndexRow, ItemProblem, Run, Vector
+from cluster.stores.checks import (
+    check_state,
+    check_vector,
+    finished_at,
+    printable,
+    require,
+    require_limit,
+)
+from cluster.stores.fields import stored_fields
+from cluster.stores.memory.state import HeldUpload, State
+from cluster.stores.protocols import IndexWork, OutboxEntry
+
+
+class MemoryVectors:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def get(self, text_digests: Sequence[str], *, fingerprint: str) -> dict[str, Vector]:
+        held = self._state.vectors
+        return {
+            key: held[key, fingerprint].copy()
+            for key in require(text_digests, "text digests")
+            if (key, fingerprint) in held
+        }
+
+    async def put(self, vectors: Mapping[str, Vector], *, fingerprint: str) -> None:
+        for key, vector in require(vectors, "vectors").items():
+            check_vector(key, vector)
+        for key, vector in vectors.items():
+            self._state.vectors.setdefault((key, fingerprint), np.array(vector))
+
+
+class MemoryOutbox:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def take(self, *, limit: int) -> list[OutboxEntry]:
+        entries = [entry for entry, _ in self._state.outbox.values()]
+        return sorted(entries, key=lambda entry: entry.entry_id)[: require_limit(limit)]
+
+    async def work(self, chunk_ids: Sequence[str]) -> list[IndexWork]:
+        return [self._work(chunk_id) for chunk_id in require(chunk_ids, "chunk ids")]
+
+    async def done(self, entries: Sequence[OutboxEntry]) -> None:
+        for taken in require(entries, "entries"):
+            owed = self._state.outbox.get(taken.chunk_id)
+            if owed and (owed[0].entry_id, owed[0].version) == (taken.entry_id, taken.version):
+                del self._state.outbox[taken.chunk_id]
+
+    async def lag(self) -> tuple[int, timedelta]:
+        if not self._state.outbox:
+            return 0, timedelta(0)
+        oldest = min(self._state.outbox.values(), key=lambda owed: owed[0].entry_id)
+        return len(self._state.outbox), self._state.clock.now() - oldest[1]
+
+    def _work(self, chunk_id: str) -> IndexWork:
+        state = self._state
+        held = state.revisions.get(state.revision_of_chunk.get(chunk_id, ""))
+        if held is None or held.state not in ("pending", "visible"):
+            return IndexWork(chunk_id=chunk_id, row=None, indexed_text="", language="", vector=None)
+        text = next(one.indexed_text for one in held.chunks if one.chunk_id == chunk_id)
+        language = held.revision.metadata.language
+        return IndexWork(
+            chunk_id=chunk_id,
+            row=IndexRow(
+                chunk_id=chunk_id,
+                version=state.versions[chunk_id],
+                fields=stored_fields(held.revision, newest_edition=held.newest_edition),
+            ),
+            indexed_text=text,
+            language=language,
+            vector=state.vectors.get((vector_key(language, text), held.revision.fingerprint)),
+        )
+
+
+class MemoryRuns:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def start(self, run: Run) -> None:
+        check_state(run.state)
+        arguments = {printable(key): printable(value) for key, value in run.arguments.items()}
+        error = None if run.error is None else printable(run.error)
+        self._state.runs[run.run_id] = replace(
+            run, arguments=arguments, counts=dict(run.counts), error=error
+        )
+
+    async def update(
+        self,
+        run_id: str,
+        *,
+        state: str,
+        counts: Mapping[str, int],
+        now: datetime,
+        error: str | None = None,
+    ) -> None:
+        run = self._state.runs.get(run_id)
+        check_state(state)
+        if run is None:
+            raise NotFound(f"no run {run_id!r}")
+        self._state.runs[run_id] = replace(
+            run,
+            state=state,  # type: ignore[arg-type]  # checked above
+            counts={**run.counts, **counts},
+            finished_at=finished_at(state, now=now),
+            error=None if error is None else printable(error),
+        )
+
+    async def add_problems(self, run_id: str, problems: Sequence[ItemProblem]) -> None:
+        held = dict(self._state.problems.get(run_id, {}))
+        for problem in require(problems, "problems"):
+            held[problem.origin, problem.stage] = replace(
+                problem,
+                origin=printable(problem.origin),
+                stage=printable(problem.stage),
+                kind=printable(problem.kind),
+                reason=printable(problem.reason),
+            )
+        self._state.problems[run_id] = held
+
+    async def get(self, tenant: str, run_id: str) -> tuple[Run, list[ItemProblem]]:
+        run = self._state.runs.get(run_id)
+        if run is None or run.tenant != tenant:
+            raise NotFound(f"no run {run_id!r}")
+        return run, list(self._state.problems.get(run_id, {}).values())
+
+    async def latest(self, tenant: str, *, limit: int) -> list[Run]:
+        runs = [run for run in self._state.runs.values() if run.tenant == tenant]
+        runs.sort(key=lambda run: (run.started_at, run.run_id), reverse=True)
+        return runs[: require_limit(limit)]
+
+
+class MemoryUploads:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def put(
+        self,
+        run_id: str,
+        tenant: str,
+        *,
+        name: str,
+        media_type: str | None,
+        content: bytes,
+        arguments: Mapping[str, str],
+    ) -> None:
+        self._state.uploads[run_id] = HeldUpload(
+            tenant=tenant,
+            name=printable(name),
+            media_type=media_type,
+            content=content,
+            arguments={printable(key): printable(value) for key, value in arguments.items()},
+        )
+        self._state.awake = True
+
+    async def get(self, run_id: str) -> tuple[str, str, str | None, bytes, dict[str, str]]:
+        held = self._state.uploads.get(run_id)
+        if held is None:
+            raise NotFound(f"no upload {run_id!r}")
+        return held.tenant, held.name, held.media_type, held.content, dict(held.arguments)
+
+    async def waiting(self) -> list[str]:
+        return list(self._state.uploads)
+
+    async def delete(self, run_id: str) -> None:
+        self._state.uploads.pop(run_id, None)
+
+
+class MemoryKeys:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def put(self, key: ApiKey, *, secret_sha256: str) -> None:
+        secrets = {secret for _, secret in self._state.keys.values()}
+        if key.key_id in self._state.keys or secret_sha256 in secrets:
+            raise InvalidRequest(f"key {key.key_id!r}: its id or its secret is already in use")
+        self._state.keys[key.key_id] = (key, secret_sha256)
+
+    async def find(self, secret_sha256: str) -> ApiKey | None:
+        for key, secret in self._state.keys.values():
+            if secret == secret_sha256 and key.revoked_at is None:
+                return key
+        return None
+
+    async def all_of(self, tenant: str | None) -> list[ApiKey]:
+        keys = [key for key, _ in self._state.keys.values() if tenant in (None, key.tenant)]
+        return sorted(keys, key=lambda key: (key.created_at, key.key_id))
+
+    async def revoke(self, key_id: str, *, now: datetime) -> None:
+        if key_id not in self._state.keys:
+            raise NotFound(f"no key {key_id!r}")
+        key, secret = self._state.keys[key_id]
+        self._state.keys[key_id] = (replace(key, revoked_at=key.revoked_at or now), secret)
+
+
+class MemoryGenerations:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def active(self) -> Generation | None:
+        return self._state.generation
+
+    async def activate(self, generation: Generation) -> None:
+        active = self._state.generation or generation
+        if active.fingerprint != generation.fingerprint:
+            raise InvalidRequest(
+                f"encoder {generation.fingerprint!r}: the store holds vectors of another encoder; "
+                "use that one, or start with an empty store"
+            )
+        self._state.generation = active

@@ -1,0 +1,115 @@
+"""What the reference ledger holds: dictionaries of frozen values, copied to roll back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from itertools import count
+from typing import Any, Literal
+
+from cluster.clock import Clock
+from cluster.model import (
+    ApiKey,
+    Chunk,
+    Generation,
+    ItemProblem,
+    Revision,
+    RevisionState,
+    Run,
+    Scope,
+    Vector,
+)
+from cluster.stores.protocols import OutboxEntry
+from cluster.stores.succession import LiveRevision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRevision:
+    """`chunks` in the order of their ordinals; empty once deleted."""
+
+    revision: Revision
+    chunks: tuple[Chunk, ...]
+    state: RevisionState
+    newest_edition: bool
+    put_order: int
+    recorded_at: datetime
+
+    def in_scope(self, scope: Scope) -> bool:
+        owner = self.revision.owner
+        return self.revision.tenant == scope.tenant and (owner is None or owner == scope.owner)
+
+    @property
+    def moment(self) -> datetime | None:
+        said = self.revision.turn.said_at if self.revision.turn else None
+        meta = self.revision.metadata
+        return said or meta.updated_at or meta.published_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldUpload:
+    tenant: str
+    name: str
+    media_type: str | None
+    content: bytes
+    arguments: dict[str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class State:
+    clock: Clock
+    revisions: dict[str, HeldRevision] = field(default_factory=dict)
+    revision_of_chunk: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+    vectors: dict[tuple[str, str], Vector] = field(default_factory=dict)
+    outbox: dict[str, tuple[OutboxEntry, datetime]] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+    problems: dict[str, dict[tuple[str, str], ItemProblem]] = field(default_factory=dict)
+    uploads: dict[str, HeldUpload] = field(default_factory=dict)
+    keys: dict[str, tuple[ApiKey, str]] = field(default_factory=dict)
+    generation: Generation | None = None
+    # Numbers are never given twice, also when the transaction that took one is rolled back.
+    numbers: count[int] = field(default_factory=lambda: count(1))
+    awake: bool = False
+
+    def copy(self) -> State:
+        held: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        copies = {name: dict(one) for name, one in held.items() if isinstance(one, dict)}
+        return replace(self, **copies)
+
+    def alive(self) -> Iterable[HeldRevision]:
+        return (one for one in self.revisions.values() if one.state in ("pending", "visible"))
+
+    def visible(self, scope: Scope) -> list[HeldRevision]:
+        return [
+            one for one in self.revisions.values() if one.state == "visible" and one.in_scope(scope)
+        ]
+
+    def live(self, documents: set[str]) -> list[LiveRevision]:
+        return [
+            LiveRevision(
+                revision_id=one.revision.revision_id,
+                document_id=one.revision.document_id,
+                edition=one.revision.edition,
+                edition_key=one.revision.edition_key,
+                state="pending" if one.state == "pending" else "visible",
+                put_order=one.put_order,
+                newest_edition=one.newest_edition,
+            )
+            for one in self.alive()
+            if one.revision.document_id in documents
+        ]
+
+    def owe(self, chunk_id: str, operation: Literal["upsert", "delete"]) -> None:
+        """Give the chunk's row its next version and queue it; an open entry keeps its place."""
+        version = next(self.numbers)
+        if chunk_id in self.versions:
+            self.versions[chunk_id] = version
+        open_entry = self.outbox.get(chunk_id)
+        entry_id = open_entry[0].entry_id if open_entry else next(self.numbers)
+        since = open_entry[1] if open_entry else self.clock.now()
+        entry = OutboxEntry(
+            entry_id=entry_id, chunk_id=chunk_id, version=version, operation=operation
+        )
+        self.outbox[chunk_id] = (entry, since)
+        self.awake = True
