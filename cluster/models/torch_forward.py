@@ -1,0 +1,63 @@
+"""A pass through a sentence-transformers model on torch, on any device and precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from tokenizers import Tokenizer
+
+from cluster.errors import ModelError
+from cluster.model import Vectors
+from cluster.models.embedder import Ids
+
+PRECISIONS = {
+    "torch-fp32": torch.float32,
+    "torch-bf16": torch.bfloat16,
+    "torch-fp16": torch.float16,
+}
+
+
+class TorchForward:
+    """Owns the loaded model. `threads` holds for the whole process, as torch has it."""
+
+    def __init__(
+        self, model: str, *, revision: str | None, backend: str, device: str, threads: int
+    ) -> None:
+        torch.set_num_threads(threads)
+        try:
+            self._model = SentenceTransformer(
+                model,
+                revision=revision,
+                device=device,
+                model_kwargs={"dtype": PRECISIONS[backend]},
+                trust_remote_code=False,
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ModelError(f"the encoder {model} cannot be loaded: {error}") from error
+        self._model.eval()
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """A copy of the model's own tokenizer."""
+        fast: Any = getattr(self._model.tokenizer, "backend_tokenizer", None)
+        if fast is None:
+            raise ModelError("the encoder has no fast tokenizer (tokenizer.json); choose another")
+        return Tokenizer.from_str(fast.to_str())
+
+    @property
+    def pad_id(self) -> int:
+        return int(self._model.tokenizer.pad_token_id or 0)
+
+    def __call__(self, ids: Ids, mask: Ids) -> Vectors:
+        device = self._model.device
+        features: dict[str, Any] = {
+            "input_ids": torch.from_numpy(ids).to(device),
+            "attention_mask": torch.from_numpy(mask).to(device),
+        }
+        with torch.inference_mode():
+            pooled = self._model(features)["sentence_embedding"]
+        vectors = pooled.to(device="cpu", dtype=torch.float32).numpy()
+        return np.asarray(vectors, dtype=np.float32)
