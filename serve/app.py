@@ -26,7 +26,7 @@ from cluster.models.open import describe
 from cluster.settings import Settings, load_settings
 from cluster.stack.exits import PERMANENT
 from cluster.stack.services import local_key_path, ray_address, ray_environment
-from cluster.stores.open import open_ledger, open_text_index, open_vector_index
+from cluster.stores.open import open_ledger, open_stores
 from serve.api.application import build_api
 from serve.api.gate import Limits
 from serve.local_key import ensure_local_key
@@ -63,12 +63,10 @@ class Retrieval:
 
     async def _open(self) -> Service:
         generation = describe(self._settings)
-        ledger = await open_ledger(self._settings)
+        stores = await open_stores(self._settings, generation, read_only_text=True)
         return build_service(
             settings=self._settings,
-            ledger=ledger,
-            vector_index=await open_vector_index(self._settings, generation),
-            text_index=await open_text_index(self._settings),
+            stores=stores,
             encode=self._encoder,
             fingerprint=generation.fingerprint,
             clock=SystemClock(),

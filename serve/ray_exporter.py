@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import ray
 
@@ -13,7 +15,7 @@ async def read_exporter() -> str:
     Ray's own missing series then show."""
     here = ray.get_runtime_context().get_node_id()
     nodes = ray.nodes()  # type: ignore[no-untyped-call]  # Ray has no types here
-    node = next((each for each in nodes if each["NodeID"] == here), {})
+    node: dict[str, Any] = next((each for each in nodes if each["NodeID"] == here), {})
     port = node.get("MetricsExportPort")
     if not port:
         return ""

@@ -9,7 +9,8 @@ from cluster.clock import Clock
 from cluster.errors import DeadlineExceeded
 from cluster.model import ApiKey, Scope
 from cluster.settings import Settings
-from cluster.stores.protocols import Ledger, TextIndex, VectorIndex
+from cluster.stores.open import Stores
+from cluster.stores.protocols import Ledger
 from serve.channels.keyword import KeywordChannel
 from serve.channels.recent import RecentChannel
 from serve.channels.semantic import EncodeQuery, SemanticChannel
@@ -28,9 +29,7 @@ SPARE_S = 0.05
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     settings: Settings
-    ledger: Ledger
-    vector_index: VectorIndex
-    text_index: TextIndex
+    stores: Stores
     encode: EncodeQuery
     fingerprint: str
     clock: Clock
@@ -56,18 +55,15 @@ class Service:
         self.metrics.retrieved(found.timings_ms, found.failures)
         return found
 
-    async def close(self) -> None:
-        await self.vector_index.close()
-        await self.text_index.close()
-        await self.ledger.close()
+    @property
+    def ledger(self) -> Ledger:
+        return self.stores.ledger
 
 
 def build_service(
     *,
     settings: Settings,
-    ledger: Ledger,
-    vector_index: VectorIndex,
-    text_index: TextIndex,
+    stores: Stores,
     encode: EncodeQuery,
     fingerprint: str,
     clock: Clock,
@@ -81,16 +77,15 @@ def build_service(
         async with ledger.transaction() as tx:
             return await tx.documents.known_editions(scope)
 
+    ledger = stores.ledger
     channels = (
-        SemanticChannel(vector_index, encode),
-        KeywordChannel(text_index),
+        SemanticChannel(stores.vector_index, encode),
+        KeywordChannel(stores.text_index),
         RecentChannel(ledger),
     )
     return Service(
         settings=settings,
-        ledger=ledger,
-        vector_index=vector_index,
-        text_index=text_index,
+        stores=stores,
         encode=encode,
         fingerprint=fingerprint,
         clock=clock,

@@ -34,7 +34,7 @@ def build_api(open_service: OpenService, *, limits: Limits, metrics: Metrics) ->
         try:
             yield
         finally:
-            await service.close()
+            await service.stores.close()
 
     app = FastAPI(
         title="Palimpsest",

@@ -92,12 +92,12 @@ async def _ledger(service: Service) -> str:
 
 
 async def _vector_index(service: Service) -> str:
-    await service.vector_index.versions([NOBODY])
+    await service.stores.vector_index.versions([NOBODY])
     return "reachable"
 
 
 async def _text_index(service: Service) -> str:
-    await service.text_index.versions([NOBODY])
+    await service.stores.text_index.versions([NOBODY])
     return "reachable"
 
 

@@ -28,10 +28,9 @@ _NUMBER = r"\d+(?:\.(?:\d+|x))*(?:[-.]?(?:rc|beta|alpha|preview|dmr)[-.]?\d*)?"
 _VERSION = regex.compile(
     rf"""
     (?P<word>\b(?:versions?|releases?|ver\.?|rev\.?)\s*|版本?\s*[:：]?\s*)?
-    (?P<cue>\b(?:in|for|on|with|under|since|as\ of|from|before|after|until|between|and|of|to)\s+
-       |[在自从于到和与跟及、]\s*)?
-    (?P<v>(?<![\w.])v\.?\s?)?
-    (?<![\w.])(?P<number>{_NUMBER})(?![\w%]|\.\d)
+    (?P<cue>\b(?:in|for|since|as\ of|under|from|until|between)\s+|[在自从于]\s*)?
+    (?:(?P<v>(?<![\w.])v\.?\s?)|(?<![\w.]))
+    (?P<number>{_NUMBER})(?![\w%]|\.\d)
     (?P<tail>\s*(?:版本?|以来|以后|之后|起|(?:版本?)?\s*(?:中|里|里面|下|上)))?
     (?P<unit>\s*(?:%|ms|s|seconds?|minutes?|hours?|days?|weeks?|months?|years?|[kmgt]i?b|
        times|percent|秒|分|小时|天|日|月|年|个|次|倍|条|万|亿|元|岁|人|台|张|行)(?![a-z]))?
@@ -42,13 +41,17 @@ _VERSION = regex.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """A number that may be a version. `certain`: the wording says so by itself; `start` is
-    where it begins in the question."""
+    """A number that may be a version, and where it begins. `certain`: the wording says so;
+    `hinted`: it stands where versions stand."""
 
     version: str
     certain: bool
     hinted: bool
     start: int
+
+    @property
+    def dotted(self) -> bool:
+        return "." in self.version
 
 
 def mentions(question: str) -> tuple[Mention, ...]:
@@ -58,13 +61,12 @@ def mentions(question: str) -> tuple[Mention, ...]:
         if match["unit"]:
             continue
         tail = match["tail"] or ""
-        certain = bool(match["v"] or match["word"] or "版" in tail)
         version = match["number"]
         found.setdefault(
             version,
             Mention(
                 version=version,
-                certain=certain,
+                certain=bool(match["v"] or match["word"] or "版" in tail),
                 hinted=bool(match["cue"] or tail),
                 start=match.start("number"),
             ),
@@ -114,18 +116,23 @@ def edition_filter(editions: Editions) -> Filter | None:
 def _versions_in(
     question: str, product: str | None, known: Sequence[KnownEdition]
 ) -> tuple[str, ...]:
+    """Where nothing has editions, nothing asks for one. A stored edition's number counts
+    wherever it stands once a product or another version is named."""
+    if not known:
+        return ()
     offered = [edition for of, edition in known if product is None or of == product]
     named = _after_product(question, product)
+    found = mentions(question)
+    sure = {
+        each.version
+        for each in found
+        if each.certain or each.start in named or (each.hinted and each.dotted)
+    }
     return tuple(
-        mention.version
-        for mention in mentions(question)
-        if known
-        and (
-            mention.certain
-            or mention.start in named
-            or (mention.hinted and bool(_meant(mention.version, offered)))
-            or (mention.hinted and "." in mention.version)
-        )
+        each.version
+        for each in found
+        if each.version in sure
+        or ((sure or product) and each.dotted and _meant(each.version, offered))
     )
 
 
@@ -148,12 +155,10 @@ def _product_in(question: str, known: Sequence[KnownEdition]) -> str | None:
 
 
 def _meant(version: str, offered: Sequence[str]) -> tuple[str, ...]:
-    """The edition itself, else those under it (7.5 means 7.5.1 where there is no 7.5)."""
-    exact = tuple(edition for edition in offered if same_version(version, edition))
-    if exact:
-        return exact
-    stem = version.lower().removesuffix(".x") + "."
-    return tuple(edition for edition in offered if edition.lower().lstrip("v").startswith(stem))
+    """The edition itself; where there is none, those of its line (7.5 means 7.5.1)."""
+    key = version_key(version)
+    exact = tuple(edition for edition in offered if version_key(edition) == key)
+    return exact or tuple(edition for edition in offered if same_version(version, edition))
 
 
 def _absent(version: str, *, product: str | None, offered: Sequence[str]) -> str:

@@ -1,0 +1,176 @@
+"""A served corpus on the reference stores, for tests of the question side."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import httpx
+from fastapi import FastAPI
+
+from cluster import ids
+from cluster.clock import FixedClock
+from cluster.indexer import Indexer
+from cluster.model import ApiKey, Chunk, Metadata, Revision, Role, Turn, Vector
+from cluster.models.hashing import HashingEmbedder
+from cluster.settings import Settings
+from cluster.stores.memory.ledger import MemoryLedger
+from cluster.stores.memory.text_index import MemoryTextIndex
+from cluster.stores.memory.vector_index import MemoryVectorIndex
+from cluster.stores.open import Stores
+from cluster.stores.protocols import Ledger, Prepared
+from cluster.text.versions import version_key
+from serve.api.application import build_api
+from serve.api.gate import Limits
+from serve.metrics import Metrics
+from serve.secret import key_id_of, new_secret, secret_digest
+from serve.service import Service, build_service
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+DIM = 256
+EMBEDDER = HashingEmbedder(DIM)
+TENANT = "acme"
+
+
+async def encode(question: str, language: str) -> Vector:
+    vector: Vector = EMBEDDER.embed_queries([question], languages=[language])[0]
+    return vector
+
+
+def prepared(
+    path: str,
+    text: str,
+    *,
+    cuts: Sequence[int] = (),
+    tenant: str = TENANT,
+    owner: str | None = None,
+    edition: str = "",
+    metadata: Metadata | None = None,
+    turn: Turn | None = None,
+) -> Prepared:
+    """A revision cut at `cuts`."""
+    about = metadata or Metadata(title=path, language="en")
+    document = ids.document_id(tenant=tenant, source="tests", path=path, language=about.language)
+    revision = ids.revision_id(
+        document=document,
+        edition=edition,
+        content=ids.sha256_hex(text),
+        metadata=ids.sha256_hex(repr(about)),
+        recipe="tests",
+    )
+    bounds = [0, *cuts, len(text)]
+    chunks = tuple(
+        Chunk(
+            chunk_id=ids.chunk_id(revision=revision, start=start, end=end, text=text[start:end]),
+            revision_id=revision,
+            ordinal=ordinal,
+            start=start,
+            end=end,
+            text=text[start:end],
+            context="",
+            heading_path=(about.title,),
+            token_count=EMBEDDER.count_tokens([text[start:end]])[0],
+        )
+        for ordinal, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False))
+    )
+    made = Revision(
+        revision_id=revision,
+        document_id=document,
+        tenant=tenant,
+        owner=owner,
+        kind="turn" if turn else "document",
+        source="tests",
+        path=path,
+        edition=edition,
+        edition_key=version_key(edition),
+        origin=f"tests:{path}@{edition}",
+        item_digest=ids.sha256_hex(f"{path}{edition}{text}"),
+        media_type="text/markdown",
+        content_sha256=ids.sha256_hex(text),
+        text=text,
+        metadata=about,
+        turn=turn,
+        fingerprint=EMBEDDER.fingerprint,
+        run_id="run_tests",
+    )
+    return Prepared(revision=made, chunks=chunks)
+
+
+async def fill(stores: Stores, batch: Sequence[Prepared]) -> None:
+    """Into the ledger and, by the real indexer, into both indexes; visible afterwards."""
+    languages = {each.revision.metadata.language for each in batch}
+    async with stores.ledger.transaction() as tx:
+        for language in languages:
+            texts = [
+                chunk.indexed_text
+                for each in batch
+                if each.revision.metadata.language == language
+                for chunk in each.chunks
+            ]
+            vectors = EMBEDDER.embed_documents(texts, languages=[language] * len(texts))
+            keys = [ids.vector_key(language, text) for text in texts]
+            await tx.vectors.put(
+                dict(zip(keys, vectors, strict=True)), fingerprint=EMBEDDER.fingerprint
+            )
+        await tx.documents.put(batch, now=NOW)
+    indexer = Indexer(stores.ledger, stores.vector_index, stores.text_index, FixedClock(NOW))
+    while await indexer.drain():
+        pass
+
+
+def memory_stores() -> Stores:
+    return Stores(
+        ledger=MemoryLedger(FixedClock(NOW)),
+        vector_index=MemoryVectorIndex(DIM),
+        text_index=MemoryTextIndex(),
+    )
+
+
+async def make_key(
+    ledger: Ledger, *, tenant: str = TENANT, role: Role = "read", owner: str | None = None
+) -> str:
+    """A new key's secret."""
+    secret = new_secret()
+    key = ApiKey(
+        key_id=key_id_of(secret),
+        tenant=tenant,
+        role=role,
+        name="tests",
+        owner=owner,
+        agent=None,
+        created_at=NOW,
+    )
+    async with ledger.transaction() as tx:
+        await tx.keys.put(key, secret_sha256=secret_digest(secret))
+    return secret
+
+
+def service_on(stores: Stores, settings: Settings | None = None) -> Service:
+    return build_service(
+        settings=settings or Settings(),
+        stores=stores,
+        encode=encode,
+        fingerprint=EMBEDDER.fingerprint,
+        clock=FixedClock(NOW),
+        metrics=Metrics(),
+    )
+
+
+def application(service: Service, *, max_ongoing: int = 8, max_waiting: int = 8) -> FastAPI:
+    async def open_service() -> Service:
+        return service
+
+    limits = Limits(max_ongoing=max_ongoing, max_waiting=max_waiting, max_upload_bytes=2 * 2**20)
+    return build_api(open_service, limits=limits, metrics=service.metrics)
+
+
+@asynccontextmanager
+async def client_of(app: FastAPI, secret: str | None) -> AsyncIterator[httpx.AsyncClient]:
+    headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://test", headers=headers) as client,
+    ):
+        yield client

@@ -1,0 +1,163 @@
+"""Questions in two languages and the plans that they become."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from cluster.filters import AllOf, Eq, In, parse_filter
+from cluster.model import Scope
+from serve.plan.plan import QueryPlan, filter_json, plan_json
+from serve.plan.planner import Known, Question, plan_question
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+KNOWN = (
+    ("harbour", "1.0"),
+    ("harbour", "2.0"),
+    ("milvus", "v2.3.x"),
+    ("tidb", "5.0"),
+    ("tidb", "7.1"),
+    ("tidb", "7.5"),
+)
+
+
+def plan(text: str, **given: object) -> QueryPlan:
+    question = Question(
+        text=text,
+        scope=Scope(tenant="t"),
+        limit=10,
+        now=NOW,
+        deadline_s=2.0,
+        **given,  # type: ignore[arg-type]  # the table below names fields of Question
+    )
+    return plan_question(question, known=Known(editions=KNOWN))
+
+
+@pytest.mark.parametrize(
+    ("text", "product", "chosen"),
+    [
+        ("How does AUTO_INCREMENT work in 7.5?", None, ("7.5",)),
+        ("在 7.5 版本中，自增列怎么用？", None, ("7.5",)),
+        ("7.5 版本的自增列怎么用", None, ("7.5",)),
+        ("v2.3 里怎么建索引", None, ("v2.3.x",)),
+        ("how to build an index in Milvus v2.3", "milvus", ("v2.3.x",)),
+        ("TiDB 7.1 的 auto increment 缓存", "tidb", ("7.1",)),
+        ("TiDB v5.0 placement rules", "tidb", ("5.0",)),
+        ("What changed since v7.1?", None, ("7.1",)),
+        ("自 7.1 版本起有什么变化", None, ("7.1",)),
+        ("版本 7.5 支持什么", None, ("7.5",)),
+        ("token lifetime in version 2.0", None, ("2.0",)),
+        ("Harbour 1.0 的令牌有效期", "harbour", ("1.0",)),
+        ("difference between 7.1 and 7.5", None, ("7.1", "7.5")),
+        ("7.1 和 7.5 版本有什么区别", None, ("7.1", "7.5")),
+    ],
+)
+def test_a_version_in_the_question_chooses_editions(
+    text: str, product: str | None, chosen: tuple[str, ...]
+) -> None:
+    planned = plan(text)
+    assert planned.editions.chosen == chosen
+    assert planned.editions.product == product
+    assert not planned.editions.newest_only
+    assert planned.notes == ()
+    wanted = In("product_version", chosen)
+    assert planned.where == (AllOf((Eq("product", product), wanted)) if product else wanted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How long are access tokens valid?",
+        "访问令牌的有效期是多久",
+        "It takes 7.5 seconds in the worst case, why?",
+        "in 2.0 seconds",
+        "内存占用在 7.5 GB 以上怎么办",
+        "error FIT-2024-0087",
+        "what happened on 2024-05-01",
+        "192.168.7.5 is not reachable",
+        "set the ratio to 0.75",
+        "top 5 tips",
+        "why does 3 of 5 replicas fail",
+        "section 7.5.3.1 of the contract",
+    ],
+)
+def test_other_numbers_are_no_versions(text: str) -> None:
+    planned = plan(text)
+    assert planned.editions.newest_only
+    assert planned.where == Eq("newest_edition", True)
+    assert planned.notes == ()
+
+
+def test_a_version_that_does_not_exist_is_told_and_the_newest_answers() -> None:
+    planned = plan("TiDB 9.9 的自增列")
+    assert planned.where == Eq("newest_edition", True)
+    assert planned.notes == (
+        "there is no tidb 9.9 here; there are 7.5, 7.1, 5.0. Answered from the newest",
+    )
+
+
+def test_a_version_of_another_product_does_not_count() -> None:
+    assert "there is no tidb 2.0 here" in plan("TiDB v2.0 tokens").notes[0]
+
+
+def test_the_caller_s_version_wins_over_the_question_s() -> None:
+    planned = plan("how in 7.5?", version="5.0")
+    assert planned.editions.chosen == ("5.0",)
+
+
+def test_a_filter_on_versions_or_dates_leaves_the_choice_to_the_ledger_check() -> None:
+    for raw in ({"product_version": "7.1"}, {"published_at": {"lt": "2024-01-01"}}):
+        where = parse_filter(raw)
+        planned = plan("how in 7.5?", where=where)
+        assert planned.where == where
+        assert planned.editions.collapse
+        assert not planned.editions.newest_only
+
+
+def test_other_filters_are_joined_with_the_edition() -> None:
+    planned = plan("tokens in 2.0", where=parse_filter({"language": "en"}))
+    assert planned.where == AllOf((Eq("language", "en"), In("product_version", ("2.0",))))
+
+
+@pytest.mark.parametrize("text", ["latest news on tokens", "最近有什么更新", "最新的接口是哪个"])
+def test_recency_is_asked_when_the_question_asks_for_it(text: str) -> None:
+    assert [channel.name for channel in plan(text).channels] == ["semantic", "keyword", "recent"]
+
+
+def test_recency_is_not_asked_otherwise() -> None:
+    assert [channel.name for channel in plan("令牌的有效期").channels] == ["semantic", "keyword"]
+
+
+def test_a_question_without_words_has_no_keyword_channel_and_says_so() -> None:
+    planned = plan("😀")
+    assert [channel.name for channel in planned.channels] == ["semantic"]
+    assert planned.notes == ("the question has no words to look up; meaning only",)
+
+
+def test_weights_follow_the_fusion_method() -> None:
+    weights = {channel.name: channel.weight for channel in plan("tokens").channels}
+    assert weights == {"semantic": 1.0, "keyword": 0.5}
+    by_rank = plan("tokens", fusion="reciprocal_rank").channels
+    assert {channel.name: channel.weight for channel in by_rank} == {
+        "semantic": 1.0,
+        "keyword": 0.85,
+    }
+
+
+def test_a_plan_is_json_and_its_filter_can_be_read_back() -> None:
+    raw = {
+        "all_of": [
+            {"product": "tidb"},
+            {"any_of": [{"tags": ["a", "b"]}, {"not": {"owner": None}}]},
+            {"published_at": {"gte": "2024-01-01T00:00:00+00:00"}},
+            {"authority": {"lt": 0.5}},
+        ]
+    }
+    planned = plan("tokens", where=parse_filter(raw))
+    told = json.loads(json.dumps(plan_json(planned)))
+    assert told["filter"] == raw
+    assert planned.where is not None
+    assert parse_filter(filter_json(planned.where)) == planned.where
+    assert told["now"] == "2026-05-01T00:00:00+00:00"
