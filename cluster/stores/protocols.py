@@ -8,7 +8,7 @@ may be called twice.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -381,7 +381,7 @@ class Ledger(Protocol):
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]: ...
 
-    def wake_ups(self) -> AsyncIterator[None]:
+    def wake_ups(self) -> AsyncGenerator[None, None]:
         """Yields soon after index work or an upload was added, and once a second anyway,
         also while the store is out of reach."""
         ...

@@ -6,7 +6,7 @@ Transactions run one after another; opening a second one inside a first one wait
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 from cluster.clock import Clock, SystemClock
@@ -48,7 +48,7 @@ class MemoryLedger:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[MemoryTransaction]:
         async with self._one_at_a_time:
-            state = self._state.copy()
+            state = self._state.twin()
             state.awake = False
             yield MemoryTransaction(state)
             self._state = state
@@ -61,7 +61,7 @@ class MemoryLedger:
         async with self._leases.setdefault(name, asyncio.Lock()):
             yield MemoryLease()
 
-    async def wake_ups(self) -> AsyncIterator[None]:
+    async def wake_ups(self) -> AsyncGenerator[None, None]:
         called = asyncio.Event()
         self._listeners.add(called)
         try:

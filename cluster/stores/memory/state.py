@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from copy import copy
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import count
-from typing import Any, Literal
+from typing import Literal
 
 from cluster.clock import Clock
 from cluster.model import (
@@ -72,10 +73,13 @@ class State:
     numbers: count[int] = field(default_factory=lambda: count(1))
     awake: bool = False
 
-    def copy(self) -> State:
-        held: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
-        copies = {name: dict(one) for name, one in held.items() if isinstance(one, dict)}
-        return replace(self, **copies)
+    def twin(self) -> State:
+        twin = copy(self)
+        for one in fields(self):
+            held = getattr(self, one.name)
+            if isinstance(held, dict):
+                setattr(twin, one.name, dict(held))
+        return twin
 
     def alive(self) -> Iterable[HeldRevision]:
         return (one for one in self.revisions.values() if one.state in ("pending", "visible"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import psycopg
@@ -80,7 +80,7 @@ class PostgresLedger:
                     break
             yield PostgresLease(connection)
 
-    async def wake_ups(self) -> AsyncIterator[None]:
+    async def wake_ups(self) -> AsyncGenerator[None, None]:
         connection: Connection | None = None
         try:
             while True:

@@ -1,0 +1,301 @@
+"""Drains the outbox: brings both indexes to the ledger's state, then shows what both can find.
+
+One indexer at a time, guarded by the ledger's lease. Every step may be done twice: rows carry
+the ledger's version, an entry leaves the outbox only if its version is still the one that was
+taken, and a revision becomes visible only when a probe finds all of its chunks in both indexes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from cluster.clock import Clock
+from cluster.errors import StoreRejected, StoreUnavailable
+from cluster.stores.protocols import (
+    IndexWork,
+    Lease,
+    Ledger,
+    TextIndex,
+    TextRow,
+    VectorIndex,
+    VectorRow,
+)
+from cluster.text.terms import document_terms
+
+LEASE = "indexer"
+PROBE_IDS = 1000
+"""Ids of one probe."""
+
+PUBLISH_REVISIONS = 1024
+"""Revisions of one look for what can be shown."""
+
+MAX_PROBES = 5
+"""Failed probes after which a revision is reported as stuck; it is tried on every `REST`."""
+
+FIRST_REST = timedelta(milliseconds=200)
+"""Rest after a failed probe; doubles with each. Rows are written again from the second on."""
+
+REST = timedelta(seconds=30)
+FORGET = timedelta(minutes=10)
+"""A revision that was not probed for so long is gone, and no longer reported."""
+
+BULK_ROWS = 1000
+"""Rows written since the last flush that count as bulk work."""
+
+QUIET = timedelta(seconds=30)
+"""An idle time after which fewer rows are flushed, too."""
+
+FIRST_BACK_OFF_S = 0.5
+MAX_BACK_OFF_S = 10.0
+
+SomeRow = TypeVar("SomeRow", VectorRow, TextRow)
+Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexerStatus:
+    """Totals since this indexer was made. `open_entries`, `lag` as of the last drain;
+    `rows_per_s` over the last drain that did something; `stuck` revisions are not found in an
+    index however often they are written."""
+
+    active: bool = False
+    open_entries: int = 0
+    lag: timedelta = timedelta(0)
+    written: int = 0
+    removed: int = 0
+    published: int = 0
+    requeued: int = 0
+    flushes: int = 0
+    rows_per_s: float = 0.0
+    stuck: tuple[str, ...] = ()
+    last_error: str | None = None
+    last_error_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Probes:
+    """How often the probe of a pending revision failed, and when it may be tried again."""
+
+    failed: int
+    not_before: datetime
+
+
+class Indexer:
+    def __init__(
+        self, ledger: Ledger, vectors: VectorIndex, texts: TextIndex, clock: Clock
+    ) -> None:
+        self._ledger = ledger
+        self._vectors = vectors
+        self._texts = texts
+        self._clock = clock
+        self._status = IndexerStatus()
+        self._probes: dict[str, _Probes] = {}
+        self._unflushed = 0
+        self._last_write: datetime | None = None
+
+    def status(self) -> IndexerStatus:
+        """The state as of the last step, for metrics; asks no store."""
+        stuck = (key for key, probes in self._probes.items() if probes.failed >= MAX_PROBES)
+        return replace(self._status, stuck=tuple(sorted(stuck)))
+
+    async def drain(self, limit: int = 512) -> int:
+        """Do the oldest `limit` entries and publish what is complete; how many were done.
+
+        `StoreUnavailable` leaves the entries owed. What an index refuses for good is reported
+        in `status` and keeps its revision from becoming visible.
+        """
+        done = await self._work_off(limit)
+        await self.publish_found()
+        async with self._ledger.transaction() as tx:
+            count, age = await tx.outbox.lag()
+        self._status = replace(self._status, open_entries=count, lag=age)
+        return done
+
+    async def publish_found(self) -> int:
+        """Probe the pending revisions whose work is done; show those that both indexes find,
+        and owe the rest again. How many were shown."""
+        now = self._clock.now()
+        resting = {key for key, one in self._probes.items() if now < one.not_before}
+        async with self._ledger.transaction() as tx:
+            pending = await tx.documents.publishable(limit=PUBLISH_REVISIONS + len(resting))
+        pending = {key: chunks for key, chunks in pending.items() if key not in resting}
+        if not pending:
+            return 0
+        found = await self._found([row for chunks in pending.values() for row in chunks.items()])
+        missing = {key: chunks.keys() - found for key, chunks in pending.items()}
+        self._remember_probes(missing, now=now)
+        ready = [key for key, chunks in missing.items() if not chunks]
+        lost = [
+            chunk
+            for key, chunks in missing.items()
+            if chunks and self._probes[key].failed > 1
+            for chunk in sorted(chunks)
+        ]
+        async with self._ledger.transaction() as tx:
+            shown = await tx.documents.publish(ready, now=now) if ready else 0
+            if lost:
+                await tx.documents.requeue(lost)
+        self._count(published=shown, requeued=len(lost))
+        return shown
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set: wait for the lease, drain at every wake-up, flush when idle.
+        An unavailable store is waited for."""
+        back_off_s = FIRST_BACK_OFF_S
+        while not stop.is_set():
+            before = self._progress()
+            try:
+                async with AsyncExitStack() as held:
+                    entering = held.enter_async_context(self._ledger.lease(LEASE))
+                    lease = await _unless(stop, entering)
+                    if lease is not None:
+                        await self._run_alone(lease, stop)
+            except StoreUnavailable as error:
+                self._report(str(error))
+                if self._progress() > before:
+                    back_off_s = FIRST_BACK_OFF_S
+                await _unless(stop, asyncio.sleep(back_off_s))
+                back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S)
+            finally:
+                self._status = replace(self._status, active=False)
+
+    async def _run_alone(self, lease: Lease, stop: asyncio.Event) -> None:
+        self._status = replace(self._status, active=True)
+        async with aclosing(self._ledger.wake_ups()) as wake_ups:
+            while not stop.is_set():
+                await lease.check()
+                shown = self._status.published
+                if await self.drain() or self._status.published > shown:
+                    continue
+                await self._flush_when_due()
+                await anext(wake_ups)
+
+    async def _work_off(self, limit: int) -> int:
+        started = asyncio.get_running_loop().time()
+        async with self._ledger.transaction() as tx:
+            entries = await tx.outbox.take(limit=limit)
+            if not entries:
+                return 0
+            work = await tx.outbox.work([entry.chunk_id for entry in entries])
+        await self._apply(work)
+        async with self._ledger.transaction() as tx:
+            await tx.outbox.done(entries)
+        took_s = asyncio.get_running_loop().time() - started
+        self._status = replace(self._status, rows_per_s=len(entries) / max(took_s, 1e-6))
+        return len(entries)
+
+    async def _apply(self, work: Sequence[IndexWork]) -> None:
+        gone = [one.chunk_id for one in work if one.row is None]
+        text_rows = await asyncio.to_thread(_text_rows, work)
+        vector_rows = []
+        for one in work:
+            if one.row is not None and one.vector is not None:
+                vector_rows.append(VectorRow(row=one.row, vector=one.vector))
+            elif one.row is not None:
+                self._report(f"chunk {one.chunk_id}: its vector is not in the ledger")
+        if gone:
+            await self._vectors.delete(gone)
+            await self._texts.delete(gone)
+        await self._write(vector_rows, self._vectors.upsert)
+        await self._write(text_rows, self._texts.upsert)
+        self._unflushed += len(work)
+        self._last_write = self._clock.now()
+        self._count(written=len(text_rows), removed=len(gone))
+
+    async def _write(
+        self, rows: Sequence[SomeRow], upsert: Callable[[Sequence[SomeRow]], Awaitable[None]]
+    ) -> None:
+        """Write all but the rows that the index refuses; those are found by halving."""
+        if not rows:
+            return
+        try:
+            await upsert(rows)
+        except StoreRejected as error:
+            if len(rows) == 1:
+                self._report(f"chunk {rows[0].row.chunk_id}: {error}")
+                return
+            middle = len(rows) // 2
+            await self._write(rows[:middle], upsert)
+            await self._write(rows[middle:], upsert)
+
+    async def _found(self, rows: Sequence[tuple[str, int]]) -> set[str]:
+        """The chunk ids that both indexes have in the wanted version."""
+        found: set[str] = set()
+        for start in range(0, len(rows), PROBE_IDS):
+            part = rows[start : start + PROBE_IDS]
+            ids = [chunk for chunk, _ in part]
+            in_vectors, in_texts = await asyncio.gather(
+                self._vectors.versions(ids), self._texts.versions(ids)
+            )
+            found.update(
+                chunk
+                for chunk, version in part
+                if in_vectors.get(chunk) == version == in_texts.get(chunk)
+            )
+        return found
+
+    def _remember_probes(self, missing: Mapping[str, Collection[str]], *, now: datetime) -> None:
+        for revision, chunks in missing.items():
+            before = self._probes.pop(revision, None)
+            if not chunks:
+                continue
+            failed = before.failed + 1 if before else 1
+            rest = min(REST, FIRST_REST * 2 ** min(failed - 1, 10))
+            if failed >= MAX_PROBES:
+                rest = REST
+                self._report(
+                    f"revision {revision}: {len(chunks)} chunks are not found in both indexes "
+                    f"after {failed} probes, e.g. {min(chunks)}"
+                )
+            self._probes[revision] = _Probes(failed=failed, not_before=now + rest)
+        for revision, one in list(self._probes.items()):
+            if now - one.not_before > FORGET:
+                del self._probes[revision]
+
+    async def _flush_when_due(self) -> None:
+        """Called when idle: after bulk work at once, after a few rows when it has been quiet."""
+        quiet = self._last_write is not None and self._clock.now() - self._last_write >= QUIET
+        if self._unflushed >= BULK_ROWS or (self._unflushed and quiet):
+            await self._vectors.flush()
+            self._unflushed = 0
+            self._count(flushes=1)
+
+    def _progress(self) -> int:
+        return self._status.written + self._status.removed + self._status.published
+
+    def _count(self, **added: int) -> None:
+        totals = {name: getattr(self._status, name) + value for name, value in added.items()}
+        self._status = replace(self._status, **totals)
+
+    def _report(self, message: str) -> None:
+        _log.warning("indexer: %s", message)
+        self._status = replace(self._status, last_error=message, last_error_at=self._clock.now())
+
+
+def _text_rows(work: Iterable[IndexWork]) -> list[TextRow]:
+    return [
+        TextRow(row=one.row, terms=document_terms(one.indexed_text))
+        for one in work
+        if one.row is not None
+    ]
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, Result]) -> Result | None:
+    """The result of `work`; `None` when `stop` was set first, and `work` is cancelled."""
+    task = asyncio.create_task(work)
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        for one in (task, stopped):
+            one.cancel()
+        await asyncio.wait((task, stopped))
