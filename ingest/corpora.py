@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
@@ -22,10 +22,13 @@ _SNIFF_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineBatch:
-    """`lines` as in `LinesUnit`; `ordinals` count turns of a session; `too_large` tells
-    `(line number, bytes)` of lines that were passed over."""
+    """Lines from byte `start` to byte `stop`; `records` of them are neither empty nor too
+    large. `too_large` tells `(line number, bytes)` of those that were passed over."""
 
-    lines: tuple[tuple[int, int, int], ...]
+    start: int
+    stop: int
+    first_line: int
+    records: int
     ordinals: tuple[int, ...]
     too_large: tuple[tuple[int, int], ...]
 
@@ -45,36 +48,44 @@ def is_corpus(uri: str, rules: Rules) -> bool:
 def line_batches(
     uri: str, *, rules: Rules, max_lines: int, max_line_bytes: int
 ) -> Iterator[LineBatch]:
-    """Up to `max_lines` lines or 2 MiB at a time; empty lines are passed over.
+    """Up to `max_lines` lines or 2 MiB at a time.
 
-    The sessions of turns are counted here, since only here all lines pass in order.
+    The turns of a session are counted here, since only here all lines pass in order; a file
+    whose first record is no turn is taken to hold documents.
     """
-    sessions: Counter[str] = Counter()
-    talking: bool | None = None
-    lines: list[tuple[int, int, int]] = []
-    ordinals: list[int] = []
-    too_large: list[tuple[int, int]] = []
-    held = 0
+    sessions = _Sessions(rules)
+    batch = _Growing(start=0, first_line=1)
     with open_bytes(uri) as stream:
-        for number, offset, size, raw in _lines(stream, max_line_bytes):
+        for number, offset, size, raw in lines(stream, max_bytes=max_line_bytes):
             if raw is None:
-                too_large.append((number, size))
-                continue
-            if not raw.strip():
-                continue
-            session = None if talking is False else _session(raw, rules)
-            talking = session is not None if talking is None else talking
-            lines.append((number, offset, size))
-            ordinals.append(sessions[session] if session is not None else 0)
-            if session is not None:
-                sessions[session] += 1
-            held += size
-            if len(lines) >= max_lines or held >= _UNIT_BYTES:
-                yield LineBatch(
-                    lines=tuple(lines), ordinals=tuple(ordinals), too_large=tuple(too_large)
-                )
-                lines, ordinals, too_large, held = [], [], [], 0
-    yield LineBatch(lines=tuple(lines), ordinals=tuple(ordinals), too_large=tuple(too_large))
+                batch.too_large.append((number, size))
+            elif raw.strip():
+                batch.records += 1
+                batch.ordinals.append(sessions.ordinal(raw))
+            batch.stop = offset + size
+            if batch.records >= max_lines or batch.stop - batch.start >= _UNIT_BYTES:
+                yield batch.done(ordinals=bool(sessions.talking))
+                batch = _Growing(start=batch.stop, first_line=number + 1)
+    yield batch.done(ordinals=bool(sessions.talking))
+
+
+def lines(
+    stream: BinaryIO, *, max_bytes: int, number: int = 0, offset: int = 0
+) -> Iterator[tuple[int, int, int, bytes | None]]:
+    """`(number, offset, size, content)` from where the stream stands; no content when a line is
+    longer than `max_bytes`. `number` and `offset` are those of what came before."""
+    while raw := stream.readline(max_bytes + 1):
+        number += 1
+        size = len(raw)
+        if size > max_bytes and not raw.endswith(b"\n"):
+            while more := stream.readline(_SKIP_BYTES):
+                size += len(more)
+                if more.endswith(b"\n"):
+                    break
+            yield number, offset, size, None
+        else:
+            yield number, offset, size, raw
+        offset += size
 
 
 def rows(uri: str, *, row_group: int, batch: int) -> Iterator[dict[str, Any]]:
@@ -94,25 +105,45 @@ def row_groups(uri: str) -> list[int]:
         return [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
 
 
-def _lines(stream: BinaryIO, max_bytes: int) -> Iterator[tuple[int, int, int, bytes | None]]:
-    """`(number, offset, size, content)`; no content when longer than `max_bytes`."""
-    number = offset = 0
-    while raw := stream.readline(max_bytes + 1):
-        number += 1
-        size = len(raw)
-        if size > max_bytes and not raw.endswith(b"\n"):
-            while more := stream.readline(_SKIP_BYTES):
-                size += len(more)
-                if more.endswith(b"\n"):
-                    break
-            yield number, offset, size, None
-        else:
-            yield number, offset, size, raw
-        offset += size
+@dataclass(slots=True, kw_only=True)
+class _Growing:
+    start: int
+    first_line: int
+    stop: int = 0
+    records: int = 0
+    ordinals: list[int] = field(default_factory=list)
+    too_large: list[tuple[int, int]] = field(default_factory=list)
+
+    def done(self, *, ordinals: bool) -> LineBatch:
+        return LineBatch(
+            start=self.start,
+            stop=self.stop,
+            first_line=self.first_line,
+            records=self.records,
+            ordinals=tuple(self.ordinals) if ordinals else (),
+            too_large=tuple(self.too_large),
+        )
 
 
-def _session(raw: bytes, rules: Rules) -> str | None:
-    try:
-        return session_of(decode_record(raw), rules)
-    except UnreadableItem:
-        return None
+class _Sessions:
+    """Counts turns by session; looks no further once the first record was no turn."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._turns: Counter[str] = Counter()
+        self.talking: bool | None = None
+
+    def ordinal(self, raw: bytes) -> int:
+        session = None if self.talking is False else self._session(raw)
+        if self.talking is None:
+            self.talking = session is not None
+        if session is None:
+            return 0
+        self._turns[session] += 1
+        return self._turns[session] - 1
+
+    def _session(self, raw: bytes) -> str | None:
+        try:
+            return session_of(decode_record(raw), self._rules)
+        except UnreadableItem:
+            return None

@@ -47,7 +47,7 @@ def load(unit: Unit, *, rules: Rules, max_item_bytes: int) -> Iterator[Item | It
             for file in files:
                 yield _file(file, rules=rules, max_item_bytes=max_item_bytes)
         case LinesUnit():
-            yield from _lines(unit, rules=rules)
+            yield from _lines(unit, rules=rules, max_item_bytes=max_item_bytes)
         case RowsUnit():
             yield from _rows(unit, rules=rules)
 
@@ -65,10 +65,9 @@ def problem(origin: str, error: UnreadableItem, *, stage: str) -> ItemProblem:
 
 
 def from_upload(
-    content: bytes, *, run_id: str, name: str, media_type: str | None, fields: Mapping[str, Any]
+    content: bytes, *, name: str, media_type: str | None, fields: Mapping[str, Any]
 ) -> Item:
     """Bytes that came over HTTP. The same name is the same document, whichever run brings it."""
-    del run_id
     name = name or "upload"
     return Item(
         origin=f"upload:{name}",
@@ -85,17 +84,7 @@ def from_upload(
 
 def _file(file: FileRef, *, rules: Rules, max_item_bytes: int) -> Item | ItemProblem:
     try:
-        if file.size is not None and file.size > max_item_bytes:
-            raise UnreadableItem("too_large", f"{file.size:,} bytes; at most {max_item_bytes:,}")
-        page: dict[str, Any] = {}
-        media_type = None
-        if file.uri.startswith(("http://", "https://")):
-            fetched = places.fetch(file.uri, max_bytes=max_item_bytes)
-            content, media_type = fetched.content, fetched.media_type
-            page = {"source_url": fetched.url, "updated_at": fetched.last_modified}
-        else:
-            with places.open_bytes(file.uri) as stream:
-                content = stream.read(max_item_bytes + 1)
+        content, media_type, page = _bytes(file, max_item_bytes)
         raw_sidecar, sidecar = _sidecar(file, rules)
     except UnreadableItem as error:
         return problem(file.uri, error, stage="load")
@@ -112,8 +101,23 @@ def _file(file: FileRef, *, rules: Rules, max_item_bytes: int) -> Item | ItemPro
         raw_digest=digest(content, raw_sidecar, file.path),
         media_type=media_type,
         sidecar=sidecar,
-        page={key: value for key, value in page.items() if value},
+        page=page,
     )
+
+
+def _bytes(file: FileRef, limit: int) -> tuple[bytes, str | None, dict[str, Any]]:
+    if file.size is not None and file.size > limit:
+        raise UnreadableItem("too_large", f"{file.size:,} bytes; at most {limit:,}")
+    if file.uri.startswith(("http://", "https://")):
+        fetched = places.fetch(file.uri, max_bytes=limit)
+        told = {"source_url": fetched.url, "updated_at": fetched.last_modified}
+        page = {key: value for key, value in told.items() if value}
+        return fetched.content, fetched.media_type, page
+    with places.open_bytes(file.uri) as stream:
+        content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise UnreadableItem("too_large", f"more than {limit:,} bytes")
+    return content, None, {}
 
 
 def _sidecar(file: FileRef, rules: Rules) -> tuple[bytes, dict[str, Any]]:
@@ -133,15 +137,25 @@ def _sidecar(file: FileRef, rules: Rules) -> tuple[bytes, dict[str, Any]]:
     return raw, known
 
 
-def _lines(unit: LinesUnit, *, rules: Rules) -> Iterator[Item | ItemProblem]:
+def _lines(unit: LinesUnit, *, rules: Rules, max_item_bytes: int) -> Iterator[Item | ItemProblem]:
+    ordinals = iter(unit.ordinals)
     with places.open_bytes(unit.file.uri) as stream:
-        for (number, offset, size), ordinal in zip(unit.lines, unit.ordinals, strict=True):
-            stream.seek(offset)
-            raw = stream.read(size)
+        stream.seek(unit.start)
+        found = corpora.lines(
+            stream, max_bytes=max_item_bytes, number=unit.first_line - 1, offset=unit.start
+        )
+        for number, offset, _, raw in found:
+            if offset >= unit.stop:
+                return
+            if raw is None or not raw.strip():
+                continue
             try:
-                record = decode_record(raw)
                 yield from _items(
-                    unit.file, record, rules=rules, position=f"L{number}", ordinal=ordinal
+                    unit.file,
+                    decode_record(raw),
+                    rules=rules,
+                    position=f"L{number}",
+                    ordinal=next(ordinals, 0),
                 )
             except UnreadableItem as error:
                 yield problem(f"{unit.file.uri}#L{number}", error, stage="load")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from cluster.errors import UnreadableItem
 from cluster.ids import content_id, digest, revision_id, sha256_hex
@@ -13,7 +13,7 @@ from cluster.model import Revision
 from cluster.settings import Settings
 from cluster.stores.protocols import Prepared
 from ingest import authority, chunk, metadata
-from ingest.chunk import ChunkLimits, CountTokens
+from ingest.chunk import ChunkLimits
 from ingest.load import Item
 from ingest.metadata import Layer, Resolved
 from ingest.parse.dispatch import parse
@@ -25,6 +25,15 @@ RECIPE = f"prepare-1/{chunk.RECIPE}"
 """Changes whenever the same bytes would give another revision."""
 
 _IN_TEXT = ("front_matter", "html", "file", "text")
+
+
+class TokenCounter(Protocol):
+    """The part of an `Embedder` that chunking needs."""
+
+    @property
+    def max_tokens(self) -> int: ...
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +49,13 @@ class Plan:
     tenant: str
     rules: Rules
     fingerprint: str
-    encoder_max_tokens: int
     flags: Mapping[str, str] = field(default_factory=dict)
     source: str | None = None
     owner: str | None = None
     agent: str | None = None
 
-    @property
-    def chunk_limits(self) -> ChunkLimits:
-        most = min(self.settings.chunk.max_tokens, self.encoder_max_tokens)
+    def chunk_limits(self, encoder_max_tokens: int) -> ChunkLimits:
+        most = min(self.settings.chunk.max_tokens, encoder_max_tokens)
         return ChunkLimits(
             max_tokens=most, target_tokens=min(self.settings.chunk.target_tokens, most)
         )
@@ -63,8 +70,8 @@ class Plan:
 
     @property
     def recipe(self) -> str:
-        """What shapes chunks beside the content."""
-        limits = self.chunk_limits
+        """What shapes chunks beside the content; the encoder's own limit is in its name."""
+        limits = self.settings.chunk
         return f"{RECIPE}|{limits.max_tokens}|{limits.target_tokens}|{self.fingerprint}"
 
     def item_digest(self, item: Item) -> str:
@@ -85,7 +92,7 @@ class Draft:
     notes: tuple[str, ...] = ()
 
 
-def prepare(item: Item, plan: Plan, *, count_tokens: CountTokens) -> Draft:
+def prepare(item: Item, plan: Plan, *, counter: TokenCounter) -> Draft:
     """`UnreadableItem` when nothing can be made of it."""
     parsed = _turn_text(item) if item.turn is not None else _parsed(item, plan)
     facts = _facts(item)
@@ -96,17 +103,24 @@ def prepare(item: Item, plan: Plan, *, count_tokens: CountTokens) -> Draft:
         values["said_at"] = item.turn.said_at
     judged = authority.judge(values, path=item.path, kind=kind, rules=plan.rules)
     settled = metadata.settle(resolved, judged, text=parsed.text)
-    return _draft(item, plan, parsed, facts, settled, count_tokens=count_tokens)
+    return _draft(item, plan, parsed, facts, settled, counter=counter)
 
 
 def identity_of(document: str, edition: str) -> str:
     return content_id("idn", document, edition)
 
 
-def stored_digest(item_digest: str, identity: str) -> str:
+def stored_digest(item_digest: str, identity: str, source: str) -> str:
     """What the ledger keeps as item digest: the digest, and whose it is, so that an unchanged
     item still holds its place when another claims the same identity."""
-    return f"{item_digest}.{identity}"
+    return f"{item_digest}.{identity}.{source}"
+
+
+def read_stored(stored: str) -> tuple[str, str, str]:
+    """Digest, identity, source."""
+    item_digest, _, rest = stored.partition(".")
+    identity, _, source = rest.partition(".")
+    return item_digest, identity, source
 
 
 def _parsed(item: Item, plan: Plan) -> Parsed:
@@ -174,7 +188,7 @@ def _draft(
     facts: PathFacts,
     settled: Resolved,
     *,
-    count_tokens: CountTokens,
+    counter: TokenCounter,
 ) -> Draft:
     known = metadata.metadata(settled)
     place = metadata.identity(
@@ -193,8 +207,8 @@ def _draft(
     )
     spans = chunk.chunk(
         parsed,
-        limits=plan.chunk_limits,
-        count_tokens=count_tokens,
+        limits=plan.chunk_limits(counter.max_tokens),
+        count_tokens=counter.count_tokens,
         title=known.title if item.turn is None else "",
     )
     identity = identity_of(document, place.edition)
@@ -210,7 +224,7 @@ def _draft(
         edition=place.edition,
         edition_key=place.edition_key,
         origin=metadata.plain_text(item.origin, limit=4000),
-        item_digest=stored_digest(plan.item_digest(item), identity),
+        item_digest=stored_digest(plan.item_digest(item), identity, place.source),
         media_type=parsed.media_type,
         content_sha256=content,
         text=parsed.text,

@@ -96,9 +96,19 @@ def _turn_entry(fields: dict[str, Any], *, position: str, ordinal: int) -> Entry
         speaker=_name(fields.pop("speaker", None)),
         said_at=parse_moment(said_at),
     )
-    anchor = _name(fields.pop("id", None))
-    path = anchor or f"{turn.conversation}/{turn.session}/{turn.ordinal}"
-    return Entry(anchor=anchor or position, path=path, text=text, fields=fields, turn=turn)
+    own_name = _name(fields.pop("id", None))
+    path = _below(turn.conversation, turn.session, own_name or str(turn.ordinal))
+    anchor = path if own_name else position
+    return Entry(anchor=anchor, path=path, text=text, fields=fields, turn=turn)
+
+
+def _below(*names: str) -> str:
+    """`names` joined by `/`; one that begins with what is above it stands for it. Numbers of
+    turns are often unique inside their session only."""
+    path = ""
+    for name in names:
+        path = name if not path or name.startswith(path) else f"{path}/{name}"
+    return path
 
 
 def _session(

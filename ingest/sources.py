@@ -47,15 +47,15 @@ class FilesUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinesUnit:
-    """Lines of a JSONL file: `lines` are `(line number from 1, offset, length in bytes)`."""
+    """Lines of a JSONL file from byte `start` to byte `stop`. `ordinals` count, line by line, the
+    turns of the same session that came before; empty when these are no turns."""
 
     file: FileRef
-    lines: tuple[tuple[int, int, int], ...]
+    start: int
+    stop: int
+    first_line: int
+    items: int
     ordinals: tuple[int, ...]
-
-    @property
-    def items(self) -> int:
-        return len(self.lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +135,15 @@ class Listing:
             for number, size in batch.too_large:
                 reason = f"line {number} has {size:,} bytes; at most {self.max_item_bytes:,}"
                 self._problem(f"{file.uri}#L{number}", "too_large", reason, listed=True)
-            if batch.lines:
-                yield LinesUnit(file=file, lines=batch.lines, ordinals=batch.ordinals)
+            if batch.records:
+                yield LinesUnit(
+                    file=file,
+                    start=batch.start,
+                    stop=batch.stop,
+                    first_line=batch.first_line,
+                    items=batch.records,
+                    ordinals=batch.ordinals,
+                )
 
     def _rows(self, file: FileRef) -> Iterator[Unit]:
         first = 0

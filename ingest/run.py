@@ -1,0 +1,350 @@
+"""One run from start to end: list, work, wait until all of it can be found, retire."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+from typing import Protocol
+
+import psutil
+
+from cluster.clock import Clock
+from cluster.errors import InvalidRequest, PalimpsestError, StackError
+from cluster.ids import content_id
+from cluster.model import Generation, ItemProblem, Run
+from cluster.settings import Settings
+from cluster.stores.protocols import Transaction
+from ingest.link import LedgerLink
+from ingest.prepare import Plan
+from ingest.progress import Summary, Watcher
+from ingest.rules import Rules, load_rules
+from ingest.sources import Listing, Unit
+from ingest.stages import Bundle, added
+
+LOOP_ITEMS = 64
+"""Fewer items than this are worked off in this process: Ray would take longer to start."""
+
+_UPDATE_EVERY_S = 5.0
+_LOOK_EVERY_S = 0.3
+_STUCK_AFTER_S = 90.0
+_KEPT_PROBLEMS = 100
+_PROBLEM_BATCH = 200
+_LATEST_RUNS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a person asks for. `flags` hold fields under our names."""
+
+    targets: tuple[str, ...]
+    tenant: str
+    flags: Mapping[str, str] = field(default_factory=dict)
+    source: str | None = None
+    owner: str | None = None
+    agent: str | None = None
+    rules_path: Path | None = None
+    retire_missing: bool = False
+    dry_run: bool = False
+
+    def told(self) -> dict[str, str]:
+        """For the run's record."""
+        flags = {f"flag.{key}": value for key, value in self.flags.items()}
+        rest = {"source": self.source, "rules": str(self.rules_path) if self.rules_path else None}
+        return {
+            "targets": "\n".join(self.targets),
+            **flags,
+            **{key: value for key, value in rest.items() if value},
+            **({"retire_missing": "true"} if self.retire_missing else {}),
+            "process": this_process(),
+        }
+
+
+class Executor(Protocol):
+    def __call__(self, plan: Plan, units: Iterator[Unit], *, dry_run: bool) -> Iterator[Bundle]:
+        """Reports of all units."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a run stands on; `few` and `many` execute the stages."""
+
+    settings: Settings
+    link: LedgerLink
+    clock: Clock
+    generation: Generation
+    few: Executor
+    many: Executor
+    wait_until_visible: bool = True
+
+
+def ingest(request: Request, on: Surroundings, watcher: Watcher) -> Summary:
+    """Raises what stops a run as a whole; the run's record then says `failed`, or `interrupted`
+    when somebody stopped it. Running again goes on where it stopped."""
+    rules = load_rules(request.rules_path)
+    began = time.monotonic()
+    run = _Run(request, on, watcher, rules)
+    if request.dry_run:
+        run.execute()
+        return run.summary("succeeded", elapsed_s=time.monotonic() - began)
+    activate(on.link, on.generation)
+    mark_interrupted(on.link, request.tenant, on.clock)
+    run.start()
+    try:
+        run.execute()
+        run.wait_until_visible()
+        run.retire()
+    except KeyboardInterrupt:
+        run.finish("interrupted", error="stopped by hand; run it again to go on")
+        raise
+    except PalimpsestError as error:
+        run.finish("failed", error=str(error))
+        raise
+    state = "failed" if run.nothing_came_through else "succeeded"
+    run.finish(state, error="every item failed" if state == "failed" else None)
+    return run.summary(state, elapsed_s=time.monotonic() - began)
+
+
+class _Run:
+    def __init__(self, request: Request, on: Surroundings, watcher: Watcher, rules: Rules) -> None:
+        self._request = request
+        self._on = on
+        self._watcher = watcher
+        self._started_at = on.clock.now()
+        self.run_id = new_run_id(request.tenant, self._started_at)
+        self._plan = Plan(
+            settings=on.settings,
+            run_id=self.run_id,
+            tenant=request.tenant,
+            rules=rules,
+            fingerprint=on.generation.fingerprint,
+            flags=request.flags,
+            source=request.source,
+            owner=request.owner,
+            agent=request.agent,
+        )
+        self._listing = Listing(
+            targets=request.targets,
+            rules=rules,
+            block_items=on.settings.ingest.block_items,
+            max_item_bytes=self._plan.parse_limits.max_item_bytes,
+        )
+        self._counts: dict[str, int] = {}
+        self._problems: list[ItemProblem] = []
+        self._unsaved: list[ItemProblem] = []
+        self._origins: set[str] = set()
+        self._sources: set[str] = set()
+        self._load_failed = False
+        self._saved_at = time.monotonic()
+
+    @property
+    def nothing_came_through(self) -> bool:
+        bad = self._counts.get("failed", 0)
+        return bad > 0 and not (
+            self._counts.get("parsed", 0)
+            or self._counts.get("unchanged", 0)
+            or self._counts.get("skipped", 0)
+        )
+
+    def start(self) -> None:
+        run = Run(
+            run_id=self.run_id,
+            tenant=self._request.tenant,
+            arguments=self._request.told(),
+            state="running",
+            started_at=self._started_at,
+            finished_at=None,
+            counts={},
+        )
+
+        async def start(tx: Transaction) -> None:
+            await tx.runs.start(run)
+
+        self._on.link.call(start)
+
+    def execute(self) -> None:
+        listed = self._listing.units()
+        first, rest = _peek(listed, LOOP_ITEMS)
+        executor = self._on.few if rest is None else self._on.many
+        units = list(chain(first, rest or ()))
+        self._watcher.total(sum(unit.items for unit in units))
+        self._note(Bundle(problems=tuple(self._listing.problems)), failed_to_list=True)
+        for report in executor(self._plan, iter(units), dry_run=self._request.dry_run):
+            self._note(report)
+        self._save(force=True)
+
+    def wait_until_visible(self) -> None:
+        if self._on.wait_until_visible:
+            self._watcher.say("waiting for the indexer")
+            wait_until_visible(self._on.link, self._request.tenant)
+
+    def retire(self) -> None:
+        if not self._request.retire_missing:
+            return
+        if not self._listing.complete or self._load_failed or not self._origins:
+            self._watcher.say("nothing was retired: the source could not be read completely")
+            return
+        retired = 0
+        origins = sorted(self._origins)
+        for source in sorted(self._sources):
+
+            async def retire(
+                tx: Transaction, source: str = source, origins: list[str] = origins
+            ) -> int:
+                return await tx.documents.retire(
+                    self._request.tenant, source=source, keep_origins=origins
+                )
+
+            retired += self._on.link.call(retire)
+        self._counts["retired"] = retired
+
+    def finish(self, state: str, *, error: str | None) -> None:
+        self._save(force=True, state=state, error=error)
+
+    def summary(self, state: str, *, elapsed_s: float) -> Summary:
+        return Summary(
+            run_id=self.run_id,
+            state=state,
+            counts=dict(self._counts),
+            problems=tuple(self._problems),
+            problem_count=self._counts.get("skipped", 0) + self._counts.get("failed", 0),
+            elapsed_s=elapsed_s,
+            dry_run=self._request.dry_run,
+        )
+
+    def _note(self, report: Bundle, *, failed_to_list: bool = False) -> None:
+        counts = {"failed": len(report.problems)} if failed_to_list and report.problems else {}
+        self._counts = added(self._counts, counts or report.counts)
+        self._problems.extend(report.problems[: _KEPT_PROBLEMS - len(self._problems)])
+        self._unsaved.extend(report.problems)
+        self._load_failed |= any(each.stage == "load" for each in report.problems)
+        if self._request.retire_missing:
+            self._origins.update(report.origins)
+            self._sources.update(report.sources)
+        self._watcher.advanced(self._counts)
+        self._save()
+
+    def _save(
+        self, *, force: bool = False, state: str = "running", error: str | None = None
+    ) -> None:
+        due = time.monotonic() - self._saved_at >= _UPDATE_EVERY_S
+        if self._request.dry_run or not (force or due or len(self._unsaved) >= _PROBLEM_BATCH):
+            return
+        unsaved, self._unsaved = self._unsaved, []
+        self._saved_at = time.monotonic()
+        now = self._on.clock.now()
+
+        async def save(tx: Transaction) -> None:
+            if unsaved:
+                await tx.runs.add_problems(self.run_id, unsaved)
+            await tx.runs.update(
+                self.run_id, state=state, counts=self._counts, now=now, error=error
+            )
+
+        self._on.link.call(save)
+
+
+def activate(link: LedgerLink, generation: Generation) -> None:
+    """`InvalidRequest` when the ledger holds vectors of another encoder."""
+
+    async def activate(tx: Transaction) -> Generation | None:
+        active = await tx.generations.active()
+        if active is None:
+            await tx.generations.activate(generation)
+        return active
+
+    active = link.call(activate)
+    if active is not None and active.fingerprint != generation.fingerprint:
+        raise InvalidRequest(
+            f"this data was encoded by {active.fingerprint}, the settings name "
+            f"{generation.fingerprint}; set encoder.* back to that one, or start a new data "
+            "directory (PALIMPSEST_HOME) and ingest there"
+        )
+
+
+def mark_interrupted(link: LedgerLink, tenant: str, clock: Clock) -> None:
+    """Runs whose process is gone did not end well."""
+    now = clock.now()
+
+    async def mark(tx: Transaction) -> None:
+        for run in await tx.runs.latest(tenant, limit=_LATEST_RUNS):
+            process = run.arguments.get("process", "")
+            if run.state == "running" and process and not is_running(process):
+                await tx.runs.update(
+                    run.run_id,
+                    state="interrupted",
+                    counts=run.counts,
+                    now=now,
+                    error="its process ended before it did; run it again to go on",
+                )
+
+    link.call(mark)
+
+
+def wait_until_visible(
+    link: LedgerLink,
+    tenant: str,
+    *,
+    stuck_after_s: float = _STUCK_AFTER_S,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Until nothing of the tenant is pending. `StackError` when that does not come nearer."""
+    moved_at = time.monotonic()
+    before: tuple[int, int] | None = None
+    while True:
+        pending, owed, lag_s = link.call(lambda tx: _lag(tx, tenant))
+        if pending == 0:
+            return
+        if before is None or (pending, owed) != before:
+            before, moved_at = (pending, owed), time.monotonic()
+        elif time.monotonic() - moved_at > stuck_after_s:
+            raise StackError(
+                f"everything is in the ledger, but {pending:,} documents wait for the indexer. It "
+                f"owes {owed:,} entries, the oldest for {lag_s:,.0f} s, and does not move. See "
+                "`palimpsest status`; once it goes on they can be found, nothing is lost"
+            )
+        sleep(_LOOK_EVERY_S)
+
+
+def new_run_id(tenant: str, started_at: datetime) -> str:
+    return content_id("run", tenant, started_at.isoformat(), this_process(), uuid.uuid4().hex)
+
+
+def this_process() -> str:
+    """Host, pid and start time: enough to tell later whether it still runs."""
+    started = psutil.Process().create_time()
+    return f"{platform.node()}:{os.getpid()}:{started:.2f}"
+
+
+def is_running(process: str) -> bool:
+    """A process on another host is taken to run."""
+    host, pid, started = process.rsplit(":", 2)
+    if host != platform.node():
+        return True
+    try:
+        return abs(psutil.Process(int(pid)).create_time() - float(started)) < 1
+    except (psutil.NoSuchProcess, psutil.AccessDenied, ValueError):
+        return False
+
+
+async def _lag(tx: Transaction, tenant: str) -> tuple[int, int, float]:
+    counts = await tx.documents.counts(tenant)
+    owed, lag = await tx.outbox.lag()
+    return counts["pending"], owed, lag.total_seconds()
+
+
+def _peek(units: Iterator[Unit], items: int) -> tuple[Sequence[Unit], Iterator[Unit] | None]:
+    """Units with at least `items` items together and the rest, or all and `None`."""
+    taken: list[Unit] = []
+    for unit in units:
+        taken.append(unit)
+        if sum(each.items for each in taken) >= items:
+            return taken, units
+    return taken, None

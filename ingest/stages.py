@@ -1,0 +1,240 @@
+"""The stages of a run as plain classes; a loop and Ray Data run the same ones.
+
+    unit -> Prepare -> bundles -> Embed -> bundle -> Write -> report
+
+A bundle is a handful of documents with about as many chunks as the encoder wants at once. What
+happens to an item is told in counts and problems that travel along; no item stops a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from cluster.clock import Clock
+from cluster.errors import UnreadableItem
+from cluster.model import ItemProblem
+from cluster.models.protocols import Embedder
+from cluster.stores.protocols import Transaction
+from ingest.claims import Claim, Claims
+from ingest.embed import EmbedChunks
+from ingest.link import LedgerLink
+from ingest.load import Item, load, problem
+from ingest.prepare import Draft, Plan, TokenCounter, prepare, read_stored
+from ingest.publish import Publish
+from ingest.sources import Unit
+
+BUNDLE_CHUNKS = 512
+_BUNDLE_CHARS = 4_000_000
+_ASK_ITEMS = 64
+
+Counts = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """`held` are claims of items that are unchanged; `origins` and `sources` tell what is there,
+    for retiring what is not."""
+
+    drafts: tuple[Draft, ...] = ()
+    held: tuple[Claim, ...] = ()
+    counts: Counts = field(default_factory=dict)
+    problems: tuple[ItemProblem, ...] = ()
+    origins: tuple[str, ...] = ()
+    sources: frozenset[str] = frozenset()
+
+
+class Prepare:
+    """Load, leave out what is unchanged, parse, chunk, fields, authority.
+
+    `open_counter` is called when the first item has changed, not before.
+    """
+
+    def __init__(
+        self, plan: Plan, link: LedgerLink, open_counter: Callable[[], TokenCounter]
+    ) -> None:
+        self._plan = plan
+        self._link = link
+        self._open_counter = open_counter
+        self._counter: TokenCounter | None = None
+
+    def __call__(self, unit: Unit) -> Iterator[Bundle]:
+        limit = self._plan.parse_limits.max_item_bytes
+        yield from self.bundles(load(unit, rules=self._plan.rules, max_item_bytes=limit))
+
+    def bundles(self, loaded: Iterator[Item | ItemProblem]) -> Iterator[Bundle]:
+        made = _Growing()
+        for group in _grouped(loaded, _ASK_ITEMS):
+            items = [each for each in group if isinstance(each, Item)]
+            for failed in (each for each in group if isinstance(each, ItemProblem)):
+                made.fail(failed)
+            known = self._known([item.origin for item in items])
+            for item in items:
+                self._take(item, known.get(item.origin, ""), made)
+                if made.full:
+                    yield made.bundle()
+                    made = _Growing()
+        yield made.bundle()
+
+    def _take(self, item: Item, stored: str, made: _Growing) -> None:
+        made.loaded(item.origin)
+        before, identity, source = read_stored(stored)
+        if before == self._plan.item_digest(item):
+            made.hold((identity, item.label), source)
+            return
+        if self._counter is None:
+            self._counter = self._open_counter()
+        try:
+            made.add(prepare(item, self._plan, counter=self._counter))
+        except UnreadableItem as error:
+            made.fail(problem(item.label, error, stage="parse"))
+
+    def _known(self, origins: Sequence[str]) -> dict[str, str]:
+        if not origins:
+            return {}
+
+        async def ask(tx: Transaction) -> dict[str, str]:
+            return await tx.documents.digests(self._plan.tenant, origins)
+
+        return self._link.call(ask)
+
+
+class Embed:
+    """Refuse a second claim to the same identity, then see that all vectors are there."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        link: LedgerLink,
+        claims: Claims,
+        open_embedder: Callable[[], Embedder],
+    ) -> None:
+        self._claims = claims
+        self._embed = EmbedChunks(link, fingerprint=plan.fingerprint, open_embedder=open_embedder)
+
+    def __call__(self, bundle: Bundle) -> Bundle:
+        drafts, refused = self._claimed(bundle)
+        done = self._embed([draft.prepared for draft in drafts])
+        counts = {"embedded": done.embedded, "from_cache": done.from_cache}
+        if refused:
+            counts["failed"] = len(refused)
+        return replace(
+            bundle,
+            drafts=tuple(drafts),
+            counts=added(bundle.counts, counts),
+            problems=(*bundle.problems, *refused),
+        )
+
+    def unload(self) -> None:
+        self._embed.unload()
+
+    def _claimed(self, bundle: Bundle) -> tuple[list[Draft], list[ItemProblem]]:
+        wanted = [(draft.identity, draft.label) for draft in bundle.drafts]
+        held = len(bundle.held)
+        answers = self._claims.claim([*bundle.held, *wanted]) if held or wanted else []
+        drafts = [d for d, other in zip(bundle.drafts, answers[held:], strict=True) if not other]
+        refused = [
+            _duplicate(label, other)
+            for (_, label), other in zip([*bundle.held, *wanted], answers, strict=True)
+            if other
+        ]
+        return drafts, refused
+
+
+class Write:
+    """Ledger rows. What remains of the bundle is its report."""
+
+    def __init__(self, link: LedgerLink, clock: Clock) -> None:
+        self._publish = Publish(link, clock)
+
+    def __call__(self, bundle: Bundle) -> Bundle:
+        new = self._publish([draft.prepared for draft in bundle.drafts]) if bundle.drafts else 0
+        chunks = sum(len(draft.prepared.chunks) for draft in bundle.drafts)
+        counts = added(bundle.counts, {"published": new, "chunks": chunks})
+        return replace(bundle, drafts=(), held=(), counts=counts)
+
+
+class DryWrite:
+    """Writes nothing: what would be published."""
+
+    def __call__(self, bundle: Bundle) -> Bundle:
+        chunks = sum(len(draft.prepared.chunks) for draft in bundle.drafts)
+        counts = {"published": len(bundle.drafts), "chunks": chunks}
+        return replace(bundle, drafts=(), held=(), counts=added(bundle.counts, counts))
+
+
+def added(one: Counts, other: Counts) -> dict[str, int]:
+    return {key: one.get(key, 0) + other.get(key, 0) for key in (*one, *other)}
+
+
+class _Growing:
+    """A bundle that is being filled."""
+
+    def __init__(self) -> None:
+        self._drafts: list[Draft] = []
+        self._held: list[Claim] = []
+        self._problems: list[ItemProblem] = []
+        self._origins: list[str] = []
+        self._sources: set[str] = set()
+        self._chunks = 0
+        self._chars = 0
+
+    @property
+    def full(self) -> bool:
+        return self._chunks >= BUNDLE_CHUNKS or self._chars >= _BUNDLE_CHARS
+
+    def loaded(self, origin: str) -> None:
+        self._origins.append(origin)
+
+    def add(self, draft: Draft) -> None:
+        self._drafts.append(draft)
+        self._sources.add(draft.prepared.revision.source)
+        self._chunks += len(draft.prepared.chunks)
+        self._chars += len(draft.prepared.revision.text)
+
+    def hold(self, claim: Claim, source: str) -> None:
+        self._held.append(claim)
+        self._sources.add(source)
+
+    def fail(self, failed: ItemProblem) -> None:
+        self._problems.append(failed)
+
+    def bundle(self) -> Bundle:
+        outcomes = [each.outcome for each in self._problems]
+        loaded = len(self._origins)
+        counts = {
+            "loaded": loaded,
+            "unchanged": len(self._held),
+            "parsed": len(self._drafts),
+            "skipped": outcomes.count("skipped"),
+            "failed": outcomes.count("failed"),
+        }
+        return Bundle(
+            drafts=tuple(self._drafts),
+            held=tuple(self._held),
+            counts={key: count for key, count in counts.items() if count},
+            problems=tuple(self._problems),
+            origins=tuple(self._origins),
+            sources=frozenset(self._sources),
+        )
+
+
+def _duplicate(label: str, other: str) -> ItemProblem:
+    reason = (
+        f"the same page, version and language as {other}; only that one is kept. If both are "
+        "wanted, ingest them apart, each with a --source name of its own"
+    )
+    return ItemProblem(
+        origin=label, stage="identity", outcome="failed", kind="duplicate", reason=reason
+    )
+
+
+def _grouped(loaded: Iterator[Item | ItemProblem], size: int) -> Iterator[list[Item | ItemProblem]]:
+    group: list[Item | ItemProblem] = []
+    for each in loaded:
+        group.append(each)
+        if len(group) >= size:
+            yield group
+            group = []
+    if group:
+        yield group
