@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from pymilvus import AsyncMilvusClient, MilvusClient  # type: ignore[import-untyped]  # has no types
+from pymilvus import MilvusClient  # type: ignore[import-untyped]  # has no types
 
-from cluster.errors import StoreRejected, StoreUnavailable
 from cluster.filters import Filter, scoped
 from cluster.model import Generation, Scope, Vector
 from cluster.settings import MilvusSettings
 from cluster.stores.checks import require, storable
-from cluster.stores.milvus.errors import STORE, is_not_loaded, translated
+from cluster.stores.milvus.connection import Connection
+from cluster.stores.milvus.errors import STORE
 from cluster.stores.milvus.filters import ids_in, render
-from cluster.stores.milvus.prepare import prepare_collection
+from cluster.stores.milvus.prepare import prepare
 from cluster.stores.milvus.schema import collection_name, entity
-from cluster.stores.milvus.server import Server, detect
+from cluster.stores.milvus.server import Server
 from cluster.stores.protocols import VectorRow
 from cluster.stores.vector_rows import check_query, latest, ranked
 
@@ -28,7 +28,8 @@ BATCH_BYTES = 8 * 2**20
 IDS_AT_ONCE = 1000
 PROBES_AT_ONCE = 200
 SCAN_ROWS = 2000
-FLUSH_TIMEOUT_S = 300.0
+BULK_TIMEOUT_S = 300.0
+"""For a flush, and for a collection that is loaded or indexed with rows in it."""
 
 Answer = TypeVar("Answer")
 
@@ -43,17 +44,13 @@ class MilvusVectorIndex:
 
     def __init__(
         self,
-        client: AsyncMilvusClient,
+        connection: Connection,
         *,
-        uri: str,
-        token: str | None,
         server: Server,
         generation: Generation,
         settings: MilvusSettings,
     ) -> None:
-        self._client: AsyncMilvusClient | None = client
-        self._uri = uri
-        self._token = token or ""
+        self._connection = connection
         self._server = server
         self._dim = generation.dim
         self._settings = settings
@@ -68,20 +65,17 @@ class MilvusVectorIndex:
 
         `StoreRejected` when a collection of that name has other fields or another dimension.
         """
-        what = f"open {uri}"
-        with translated(what):
-            server = await asyncio.to_thread(_prepare, uri, token or "", generation, settings)
-        client = AsyncMilvusClient(
-            uri, token=token or "", timeout=settings.timeout_s, dedicated=True
-        )
-        return cls(
-            client,
-            uri=uri,
-            token=token,
-            server=server,
-            generation=generation,
-            settings=settings,
-        )
+        connection = await Connection.open(uri, token=token, timeout_s=settings.timeout_s)
+        try:
+            server = await connection.call(
+                f"prepare {collection_name(generation)}",
+                lambda client, _: prepare(client, generation=generation, settings=settings),
+                timeout_s=BULK_TIMEOUT_S,
+            )
+        except BaseException:
+            await connection.close()
+            raise
+        return cls(connection, server=server, generation=generation, settings=settings)
 
     async def upsert(self, rows: Sequence[VectorRow]) -> None:
         kept = latest(rows, dim=self._dim, store=STORE)
@@ -114,39 +108,40 @@ class MilvusVectorIndex:
         return found
 
     async def scan(self) -> AsyncIterator[list[tuple[str, int]]]:
-        client = await self._in_thread("scan", self._sync_client)
-        try:
-            iterator = await self._in_thread("scan", lambda: self._iterator(client))
-            while batch := await self._in_thread("scan", iterator.next):
-                yield [(row["chunk_id"], row["version"]) for row in batch]
-        finally:
-            await self._in_thread("scan", client.close)
+        iterator = await self._call("scan", self._iterator)
+        while batch := await self._call("scan", lambda client, _: iterator.next()):
+            yield [(row["chunk_id"], row["version"]) for row in batch]
 
     async def flush(self) -> None:
         async with self._writing:
             await self._call(
                 "flush",
-                lambda client: client.flush(self._name, timeout=FLUSH_TIMEOUT_S),
-                timeout_s=FLUSH_TIMEOUT_S,
+                lambda client, limit: client.flush(self._name, timeout=limit),
+                timeout_s=BULK_TIMEOUT_S,
             )
 
     async def close(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        await self._connection.close()
 
     async def _write(self, batch: list[dict[str, Any]]) -> None:
         if not self._server.sound_upsert:
             await self._delete([row["chunk_id"] for row in batch])
-            await self._call("insert", lambda client: client.insert(self._name, batch))
+            await self._call(
+                "insert", lambda client, limit: client.insert(self._name, batch, timeout=limit)
+            )
             return
-        await self._call("upsert", lambda client: client.upsert(self._name, batch))
+        await self._call(
+            "upsert", lambda client, limit: client.upsert(self._name, batch, timeout=limit)
+        )
 
     async def _delete(self, ids: Sequence[str]) -> None:
         """Only texts that the store can hold are sent; others cannot be there."""
         if known := [chunk_id for chunk_id in ids if storable(chunk_id)]:
             await self._call(
-                "delete", lambda client: client.delete(self._name, filter=ids_in(known))
+                "delete",
+                lambda client, limit: client.delete(
+                    self._name, filter=ids_in(known), timeout=limit
+                ),
             )
 
     async def _search(
@@ -158,7 +153,7 @@ class MilvusVectorIndex:
         }
         answer = await self._call(
             "search",
-            lambda client: client.search(
+            lambda client, timeout_s: client.search(
                 self._name,
                 list(vectors),
                 filter=expression,
@@ -167,6 +162,7 @@ class MilvusVectorIndex:
                 search_params=params,
                 anns_field="vector",
                 consistency_level="Bounded",
+                timeout=timeout_s,
             ),
         )
         return [_flat(hits) for hits in answer]
@@ -195,12 +191,13 @@ class MilvusVectorIndex:
             return []
         rows = await self._call(
             "query",
-            lambda client: client.query(
+            lambda client, timeout_s: client.query(
                 self._name,
                 filter=ids_in(known),
                 output_fields=["chunk_id", "vector"],
                 limit=len(known),
                 consistency_level="Bounded",
+                timeout=timeout_s,
             ),
         )
         groups: dict[bytes, tuple[Vector, list[str]]] = {}
@@ -209,63 +206,25 @@ class MilvusVectorIndex:
             groups.setdefault(vector.tobytes(), (vector, []))[1].append(row["chunk_id"])
         return list(groups.values())
 
-    async def _call(
-        self,
-        what: str,
-        call: Callable[[AsyncMilvusClient], Awaitable[Answer]],
-        *,
-        timeout_s: float | None = None,
-    ) -> Answer:
-        try:
-            return await self._once(what, call, timeout_s=timeout_s)
-        except StoreRejected as error:
-            if not is_not_loaded(error):
-                raise
-        await self._once("load", lambda client: client.load_collection(self._name))
-        return await self._once(what, call, timeout_s=timeout_s)
-
-    async def _once(
-        self,
-        what: str,
-        call: Callable[[AsyncMilvusClient], Awaitable[Answer]],
-        *,
-        timeout_s: float | None = None,
-    ) -> Answer:
-        if self._client is None:
-            raise StoreUnavailable(STORE, f"{what}: the index was closed")
-        with translated(f"{what} {self._name}"):
-            async with asyncio.timeout(timeout_s or self._settings.timeout_s):
-                return await call(self._client)
-
-    def _sync_client(self) -> MilvusClient:
-        """Iterators exist in the blocking client only."""
-        return _sync_client(self._uri, self._token, self._settings)
-
-    def _iterator(self, client: MilvusClient) -> Any:
+    def _iterator(self, client: MilvusClient, timeout_s: float) -> Any:
         return client.query_iterator(
             self._name,
             batch_size=SCAN_ROWS,
             output_fields=["chunk_id", "version"],
             consistency_level="Strong",
+            timeout=timeout_s,
         )
 
-    async def _in_thread(self, what: str, call: Callable[[], Any]) -> Any:
-        with translated(f"{what} {self._name}"):
-            return await asyncio.to_thread(call)
-
-
-def _prepare(uri: str, token: str, generation: Generation, settings: MilvusSettings) -> Server:
-    client = _sync_client(uri, token, settings)
-    try:
-        server = detect(client.get_server_version(timeout=settings.timeout_s))
-        prepare_collection(client, server=server, generation=generation, settings=settings)
-    finally:
-        client.close()
-    return server
-
-
-def _sync_client(uri: str, token: str, settings: MilvusSettings) -> MilvusClient:
-    return MilvusClient(uri, token=token, timeout=settings.timeout_s, dedicated=True)
+    async def _call(
+        self,
+        what: str,
+        call: Callable[[MilvusClient, float], Answer],
+        *,
+        timeout_s: float | None = None,
+    ) -> Answer:
+        return await self._connection.call(
+            f"{what} {self._name}", call, collection=self._name, timeout_s=timeout_s
+        )
 
 
 def _batches(entities: list[dict[str, Any]], *, rows: int) -> Iterator[list[dict[str, Any]]]:

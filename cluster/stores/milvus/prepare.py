@@ -1,7 +1,4 @@
-"""Make a collection ready: create it, index its fields, load it; again and again the same.
-
-On the blocking client: the other one cannot create an index on Milvus Lite.
-"""
+"""Make a collection ready: create it, index its fields, load it; again and again the same."""
 
 from __future__ import annotations
 
@@ -18,25 +15,21 @@ from cluster.model import Generation
 from cluster.settings import MilvusSettings
 from cluster.stores.milvus.errors import STORE
 from cluster.stores.milvus.schema import collection_name, collection_schema
-from cluster.stores.milvus.server import Server
+from cluster.stores.milvus.server import Server, detect
 
 AT_ONCE = 8
 
 
-def prepare_collection(
-    client: MilvusClient,
-    *,
-    server: Server,
-    generation: Generation,
-    settings: MilvusSettings,
-) -> None:
+def prepare(client: MilvusClient, *, generation: Generation, settings: MilvusSettings) -> Server:
     """Safe to call from several processes at once, and after one that died half-way."""
+    server = detect(client.get_server_version(timeout=settings.timeout_s))
     name = collection_name(generation)
     if not client.has_collection(name):
         _create(client, name, server=server, dim=generation.dim)
     _check(name, client.describe_collection(name), server=server, dim=generation.dim)
     _index(client, name, server=server, settings=settings)
     client.load_collection(name)
+    return server
 
 
 def _create(client: MilvusClient, name: str, *, server: Server, dim: int) -> None:
@@ -84,7 +77,7 @@ def _index_field(
     params = client.prepare_index_params()
     if field == "vector":
         kind, build = server.vector_index(settings)
-        params.add_index(field, index_type=kind, metric_type="COSINE", params=dict(build))
+        params.add_index(field, index_type=kind, metric_type="COSINE", params=build)
     else:
         params.add_index(field, index_type=server.scalar_index)
     try:
