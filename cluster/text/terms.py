@@ -41,6 +41,9 @@ MAX_TERM_CHARS = 96
 """Longer runs of letters (base64, hashes in a row) are cut to their first so many characters;
 longer compounds are indexed by their pieces only."""
 
+MAX_QUERY_TERMS = 512
+"""A longer question is searched by its first so many different terms."""
+
 STEM_WEIGHT = 0.8
 EXACT_WEIGHT = 0.2
 """A word whose stem differs from it: what the stem and what the exact form count."""
@@ -48,8 +51,14 @@ EXACT_WEIGHT = 0.2
 PART_WEIGHT = 0.5
 WHOLE_WEIGHT = 1.0
 FUNCTION_WEIGHT = 0.05
+CHARACTER_WEIGHT = 0.1
+"""A character inside a longer CJK run, beside its bigrams."""
+
 STRADDLING_WEIGHT = 0.5
 """A CJK bigram of which one character belongs to a function word."""
+
+CONTENT_WEIGHT = 0.1
+"""A term above this weight says what the question is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +94,13 @@ def document_terms(text: str) -> tuple[str, ...]:
 
 
 def query_terms(text: str) -> tuple[QueryTerm, ...]:
-    """Terms of a question, each once; empty when the question has none (punctuation, emoji)."""
+    """Terms of a question, each once, at most `MAX_QUERY_TERMS`; empty when the question has
+    none (punctuation, emoji)."""
     best: dict[str, QueryTerm] = {}
     for form in _query_forms(_normalised(text)):
         known = best.get(form.term)
+        if known is None and len(best) == MAX_QUERY_TERMS:
+            break
         if known is None or known.weight < form.weight:
             surface = form.surface if known is None else known.surface
             best[form.term] = QueryTerm(term=form.term, weight=form.weight, surface=surface)
@@ -96,9 +108,10 @@ def query_terms(text: str) -> tuple[QueryTerm, ...]:
 
 
 def content_terms(terms: Iterable[QueryTerm]) -> tuple[QueryTerm, ...]:
-    """Those that do not come from function words; all of them when there are no others."""
+    """Those that say what a question is about: no function words, no characters out of longer
+    words; all of the terms when there are no such."""
     terms = tuple(terms)
-    content = tuple(term for term in terms if term.weight > FUNCTION_WEIGHT)
+    content = tuple(term for term in terms if term.weight > CONTENT_WEIGHT)
     return content or terms
 
 
@@ -126,16 +139,17 @@ def _overlaps(left: str, right: str) -> bool:
     return len(right) > 1 and left[-1] == right[0] and _BIGRAM.fullmatch(right) is not None
 
 
-_CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\u30fc\u3005\u3007"
+_CJK = r"\u4e00-\u9fff\p{Han}\p{Hiragana}\p{Katakana}\u30fc\u3005\u3007"
 _UNSPACED = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_LETTERS = rf"[[\p{{L}}\p{{N}}]--[{_CJK}{_UNSPACED}\p{{Hangul}}]]"
-_WORD = rf"{_LETTERS}[[\p{{L}}\p{{N}}\p{{M}}]--[{_CJK}{_UNSPACED}\p{{Hangul}}]]*+"
+_SPACED = rf"--[{_CJK}{_UNSPACED}\p{{Hangul}}]"
+_WORD = rf"[A-Za-z0-9[[\p{{L}}\p{{N}}]{_SPACED}]][A-Za-z0-9[[\p{{L}}\p{{N}}\p{{M}}]{_SPACED}]]*+"
 _LINK = r"(?:://|::|:\\|_{1,2}|[-.\\/:=@&'\u2019~+]|(?<=\p{N}),(?=\p{N}{3}(?!\p{N})))"
 _TOKEN = regex.compile(
-    rf"(?P<cjk>[{_CJK}]+)|(?P<hangul>\p{{Hangul}}+)|(?P<unspaced>[{_UNSPACED}]+)"
-    rf"|(?P<word>{_WORD}(?:{_LINK}{_WORD})*+(?:\+\+|\#)?)",
+    rf"(?P<word>{_WORD}(?:{_LINK}{_WORD})*+(?:\+\+|\#)?)"
+    rf"|(?P<cjk>[{_CJK}]+)|(?P<hangul>\p{{Hangul}}+)|(?P<unspaced>[{_UNSPACED}]+)",
     regex.V1,
 )
+"""Ranges stand before properties, which are slower to look up."""
 _BIGRAM = regex.compile(rf"[{_CJK}{_UNSPACED}\p{{Hangul}}]{{2}}", regex.V1)
 _STRONG_LINKS = regex.compile(r"[\\/:=@&~+]+")
 _WEAK_LINKS = regex.compile(r"[-._'\u2019]+")
@@ -178,7 +192,7 @@ def _query_forms(text: str) -> Iterator[_Form]:
 
 
 def _gram_forms(run: str, surface: str) -> Iterator[_Form]:
-    """Bigrams; the character itself when it stands alone."""
+    """Bigrams; then the characters, which count little unless one stands alone."""
     function = function_spans(run)
     if len(run) == 1:
         yield _Form(run, FUNCTION_WEIGHT if function[0] else WHOLE_WEIGHT, surface)
@@ -187,6 +201,9 @@ def _gram_forms(run: str, surface: str) -> Iterator[_Form]:
         known = function[at] + function[at + 1]
         weight = (1.0, STRADDLING_WEIGHT, FUNCTION_WEIGHT)[known]
         yield _Form(run[at : at + 2], weight, surface[at : at + 2])
+    for character, known, piece in zip(run, function, surface, strict=True):
+        if not known:
+            yield _Form(character, CHARACTER_WEIGHT, piece)
 
 
 def _word_forms(token: str) -> Iterator[_Form]:

@@ -6,7 +6,6 @@ does not have.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
@@ -61,21 +60,18 @@ def _combine(
 
 
 def _any_of_values(schema: Schema, name: str, values: tuple[Scalar, ...]) -> Query:
-    stored = [held for value in values if (held := _stored(name, value)) is not None]
-    if not stored:
-        return Query.empty_query()
+    stored = [_stored(name, value) for value in values]
     if len(stored) == 1:
         return Query.term_query(schema, name, stored[0])
     return Query.term_set_query(schema, name, stored)
 
 
-def _stored(name: str, value: Scalar) -> str | int | float | bool | None:
-    """A value as the index holds it; `None` when no row can hold it."""
+def _stored(name: str, value: Scalar) -> str | int | float | bool:
+    """A value as the index holds it."""
     if isinstance(value, datetime):
         return epoch_ms(value)
     if field_kind(name) == "number" and isinstance(value, int | float):
-        number = as_double(value)
-        return number if number == value else None
+        return as_double(value)
     return value
 
 
@@ -124,16 +120,9 @@ def _moment_bound(bound: Scalar | None) -> int | None:
 
 
 def _double_bound(bound: Scalar | None) -> float | None:
-    """The smallest double that is not below the bound: the same doubles lie above it."""
-    if not isinstance(bound, int | float):
-        return None
-    double = as_double(bound)
-    return double if double >= bound else math.nextafter(double, math.inf)
+    return as_double(bound) if isinstance(bound, int | float) else None
 
 
 def as_double(number: int | float) -> float:
-    """The nearest double, infinite beyond the largest; -0.0 is 0.0."""
-    try:
-        return float(number) + 0.0
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
+    """Exact for what filters allow; -0.0 is 0.0, as in `matches`."""
+    return float(number) + 0.0

@@ -126,9 +126,7 @@ class TantivyTextIndex:
             except (ValueError, OSError) as error:
                 self._writer = None
                 del writer  # gives its lock back; the next write starts anew on the last commit
-                raise StoreUnavailable(
-                    STORE, f"cannot write to {self._path}: {error}; is the disk full?"
-                ) from error
+                raise StoreUnavailable(STORE, _why_not_written(self._path, error)) from error
 
     def _read(self, ask: Callable[[Searcher], Answer]) -> Answer:
         self._check_open()
@@ -211,6 +209,12 @@ class TantivyTextIndex:
             writer, self._writer, self._closed = self._writer, None, True
             if writer is not None:
                 writer.wait_merging_threads()
+
+
+def _why_not_written(path: Path, error: Exception) -> str:
+    if "os error 28" in str(error) or "StorageFull" in str(error):
+        return f"cannot write to {path}: the disk is full; free some space and call again"
+    return f"cannot write to {path}: {error}"
 
 
 def _rows(searcher: Searcher, query: Query, *, limit: int) -> list[tuple[str, int]]:
