@@ -63,6 +63,7 @@ class Retrieval:
 
     async def _open(self) -> Service:
         generation = describe(self._settings)
+        await self._encoder("ready?", "en")  # so that nobody's question pays for the first call
         stores = await open_stores(self._settings, generation, read_only_text=True)
         return build_service(
             settings=self._settings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from cluster.stores.protocols import Ledger, Prepared
 from cluster.text.versions import version_key
 from serve.api.application import build_api
 from serve.api.gate import Limits
+from serve.channels.semantic import EncodeQuery
 from serve.metrics import Metrics
 from serve.secret import key_id_of, new_secret, secret_digest
 from serve.service import Service, build_service
@@ -72,7 +74,7 @@ def prepared(
             heading_path=(about.title,),
             token_count=EMBEDDER.count_tokens([text[start:end]])[0],
         )
-        for ordinal, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False))
+        for ordinal, (start, end) in enumerate(itertools.pairwise(bounds))
     )
     made = Revision(
         revision_id=revision,
@@ -146,11 +148,13 @@ async def make_key(
     return secret
 
 
-def service_on(stores: Stores, settings: Settings | None = None) -> Service:
+def service_on(
+    stores: Stores, settings: Settings | None = None, *, encoder: EncodeQuery = encode
+) -> Service:
     return build_service(
         settings=settings or Settings(),
         stores=stores,
-        encode=encode,
+        encode=encoder,
         fingerprint=EMBEDDER.fingerprint,
         clock=FixedClock(NOW),
         metrics=Metrics(),

@@ -18,22 +18,23 @@ MAX_TOP_K = 100
 
 
 def _question(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("a question cannot contain NUL; remove it")
     if len(text) > MAX_QUERY_CHARS:
         raise ValueError(f"{len(text):,} characters; a question may have {MAX_QUERY_CHARS:,}")
     if not text.strip():
         raise ValueError("the question is blank; write one")
-    return text
+    return _plain(text)
 
 
 def _plain(text: str) -> str:
+    """What every store and every answer can hold."""
     if "\0" in text:
         raise ValueError("NUL is not allowed here; remove it")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("half of a surrogate pair is no character; remove it")
     return text
 
 
-Plain = Annotated[str, AfterValidator(_plain), Field(max_length=1024)]
+Plain = Annotated[str, Field(max_length=1024), AfterValidator(_plain)]
 
 
 class _Body(BaseModel):
@@ -150,9 +151,15 @@ class TextUpload(_Body):
         },
     )
 
-    text: Annotated[str, AfterValidator(_plain), Field(min_length=1)]
+    text: Annotated[str, Field(min_length=1), AfterValidator(_plain)]
     name: Annotated[
-        Plain, Field(min_length=1, description="Path of the document; the same name replaces.")
+        str,
+        Field(
+            min_length=1,
+            max_length=1024,
+            description="Path of the document; the same name replaces.",
+        ),
+        AfterValidator(_plain),
     ]
     media_type: Plain | None = None
     title: Plain | None = None
