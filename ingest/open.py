@@ -1,0 +1,86 @@
+"""Settings -> everything a run stands on."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from cluster.clock import Clock, SystemClock
+from cluster.models.open import describe, open_embedder
+from cluster.settings import Settings
+from cluster.stack.services import ray_address, ray_environment
+from cluster.stores.open import open_ledger
+from ingest.link import LedgerLink
+from ingest.loop import Once, run_in_loop
+from ingest.prepare import Plan
+from ingest.run import Surroundings
+from ingest.sources import Unit
+from ingest.stages import Bundle
+
+
+@contextmanager
+def open_surroundings(
+    settings: Settings, *, always_loop: bool = False, wait_until_visible: bool = True
+) -> Iterator[Surroundings]:
+    """The stores must be up. Few items are worked off in this process, many by Ray Data unless
+    `always_loop`."""
+    clock = SystemClock()
+    opened = Once(lambda: open_embedder(settings))
+    with LedgerLink(lambda: open_ledger(settings)) as link:
+        few = InLoop(link=link, clock=clock, opened=opened)
+        yield Surroundings(
+            settings=settings,
+            link=link,
+            clock=clock,
+            generation=describe(settings),
+            few=few,
+            many=few if always_loop else OnRay(settings),
+            wait_until_visible=wait_until_visible,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InLoop:
+    link: LedgerLink
+    clock: Clock
+    opened: Once
+
+    def __call__(self, plan: Plan, units: Iterator[Unit], *, dry_run: bool) -> Iterator[Bundle]:
+        return run_in_loop(
+            plan,
+            units,
+            link=self.link,
+            clock=self.clock,
+            open_embedder=self.opened,
+            dry_run=dry_run,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OnRay:
+    settings: Settings
+
+    def __call__(self, plan: Plan, units: Iterator[Unit], *, dry_run: bool) -> Iterator[Bundle]:
+        connect_ray(self.settings)
+        # Ray reads its environment when it is imported, so that comes after connecting.
+        from ingest.job import run_on_ray
+
+        return run_on_ray(plan, list(units), dry_run=dry_run)
+
+
+def connect_ray(settings: Settings) -> None:
+    """Connect this process to the Ray of the settings; once is enough."""
+    os.environ.update(ray_environment(settings))
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(
+            address=ray_address(settings),
+            namespace="palimpsest",
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
