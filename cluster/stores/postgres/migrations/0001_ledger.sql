@@ -177,3 +177,13 @@ CREATE TABLE generations (
     active      boolean NOT NULL
 );
 CREATE UNIQUE INDEX generations_one_active ON generations (active) WHERE active;
+
+-- Packing long texts with pglz takes longer than storing them; lz4 where the server has it.
+DO $$
+BEGIN
+    ALTER TABLE revisions ALTER COLUMN text SET COMPRESSION lz4;
+    ALTER TABLE chunks ALTER COLUMN text SET COMPRESSION lz4;
+EXCEPTION
+    WHEN feature_not_supported THEN NULL;
+END
+$$;

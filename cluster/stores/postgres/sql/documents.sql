@@ -1,4 +1,4 @@
--- name: digests
+-- name: digests, reads
 SELECT DISTINCT ON (r.origin) r.origin, r.item_digest
 FROM unnest(%(origins)s::text[]) AS asked(origin)
 JOIN revisions r
@@ -42,7 +42,7 @@ FOR UPDATE
 -- name: reassign_document
 UPDATE documents SET tenant = %(tenant)s, owner = %(owner)s WHERE document_id = %(id)s
 
--- name: live
+-- name: live, reads
 SELECT r.revision_id, r.document_id, r.edition, r.edition_key, r.state, r.put_order,
        r.newest_edition
 FROM revisions r
@@ -166,7 +166,7 @@ ON CONFLICT (chunk_id) DO UPDATE SET
 -- name: notify
 SELECT pg_notify('palimpsest_work', '')
 
--- name: publishable
+-- name: publishable, reads
 WITH ready AS (
     SELECT r.revision_id, r.put_order
     FROM revisions r
@@ -192,7 +192,7 @@ UPDATE revisions r SET newest_edition = n.flag
 FROM unnest(%(ids)s::text[], %(flags)s::boolean[]) AS n(revision_id, flag)
 WHERE r.revision_id = n.revision_id
 
--- name: visible
+-- name: visible, reads
 WITH hits AS MATERIALIZED (
     SELECT c.chunk_id, c.revision_id, c.ordinal, c.start_at, c.end_at, c.text, c.context,
            c.heading_path, c.token_count, c.page,
@@ -217,7 +217,7 @@ WITH hits AS MATERIALIZED (
 SELECT hits.*, editions.shown
 FROM hits LEFT JOIN editions ON editions.document_id = hits.document_id
 
--- name: place
+-- name: place, reads
 SELECT r.revision_id, c.ordinal, r.kind, r.document_id, r.source, r.conversation, r.session,
        r.turn_ordinal
 FROM chunks c
@@ -226,7 +226,7 @@ WHERE c.chunk_id = %(id)s
   AND r.state = 'visible'
   AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
 
--- name: around_in_revision
+-- name: around_in_revision, reads
 (SELECT c.chunk_id, c.ordinal FROM chunks c
  WHERE c.revision_id = %(revision)s AND c.ordinal < %(ordinal)s
  ORDER BY c.ordinal DESC LIMIT %(before)s)
@@ -236,7 +236,7 @@ UNION ALL
  ORDER BY c.ordinal LIMIT %(after)s)
 ORDER BY 2
 
--- name: around_in_session
+-- name: around_in_session, reads
 WITH earlier AS (
     SELECT c.chunk_id, r.turn_ordinal, r.document_id, c.ordinal
     FROM revisions r JOIN chunks c ON c.revision_id = r.revision_id
@@ -267,14 +267,14 @@ WITH earlier AS (
 SELECT * FROM earlier UNION ALL SELECT * FROM later
 ORDER BY turn_ordinal, document_id, ordinal
 
--- name: recent
+-- name: recent, reads
 SELECT r.first_chunk_id, r.moment
 FROM revisions r
 WHERE r.state = 'visible' AND r.moment IS NOT NULL /* where */
 ORDER BY r.moment DESC, r.first_chunk_id
 LIMIT %(limit)s
 
--- name: page
+-- name: page, reads
 SELECT r.document_id, r.revision_id, r.kind, r.source, r.path, r.title, r.language,
        r.source_type, r.source_url, r.product, r.edition, r.newest_edition, r.published_at,
        r.updated_at, r.recorded_at, r.authority, r.quote_policy, r.chunk_count, r.text_sha256,
@@ -286,7 +286,7 @@ WHERE r.state = 'visible'
 ORDER BY r.document_id, r.edition_key, r.edition
 LIMIT %(limit)s
 
--- name: editions
+-- name: editions, reads
 SELECT r.document_id, r.revision_id, r.kind, r.source, r.path, r.title, r.language,
        r.source_type, r.source_url, r.product, r.edition, r.newest_edition, r.published_at,
        r.updated_at, r.recorded_at, r.authority, r.quote_policy, r.chunk_count, r.text_sha256
@@ -295,24 +295,24 @@ WHERE r.state = 'visible' AND r.document_id = %(id)s
   AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
 ORDER BY r.edition_key DESC, r.edition DESC
 
--- name: known_editions
+-- name: known_editions, reads
 SELECT DISTINCT COALESCE(r.product, '') AS product, r.edition
 FROM revisions r
 WHERE r.state = 'visible' AND r.edition <> ''
   AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
 ORDER BY 1, 2
 
--- name: text
+-- name: text, reads
 SELECT r.text FROM revisions r
 WHERE r.revision_id = %(id)s AND r.state = 'visible'
   AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
 
--- name: revisions_of_documents
+-- name: revisions_of_documents, reads
 SELECT r.revision_id, r.document_id, r.edition
 FROM revisions r
 WHERE r.document_id = ANY(%(ids)s::text[]) AND r.state <> 'deleted'
 
--- name: origins_of_source
+-- name: origins_of_source, reads
 SELECT r.document_id, r.edition, r.origin
 FROM revisions r
 WHERE r.tenant = %(tenant)s
@@ -348,7 +348,7 @@ UPDATE revisions SET
     ended_at = COALESCE(ended_at, clock_timestamp())
 WHERE revision_id = ANY(%(ids)s::text[])
 
--- name: counts
+-- name: counts, reads
 SELECT count(DISTINCT r.document_id) FILTER (WHERE r.state = 'visible' AND r.kind = 'document'),
        count(*) FILTER (WHERE r.state = 'visible' AND r.kind = 'document'),
        COALESCE(sum(r.chunk_count) FILTER (WHERE r.state = 'visible'), 0),

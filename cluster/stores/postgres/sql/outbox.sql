@@ -1,10 +1,10 @@
--- name: take
+-- name: take, reads
 SELECT o.entry_id, o.chunk_id, o.version, o.operation
 FROM outbox o
 ORDER BY o.entry_id
 LIMIT %(limit)s
 
--- name: work
+-- name: work, reads
 SELECT asked.chunk_id, c.row_version, c.text, c.context, e.vector,
        r.revision_id, r.tenant, r.owner, r.agent, r.kind, r.document_id, r.source, r.path,
        r.source_type, r.source_url, r.language, r.author, r.product, r.product_version,
@@ -29,6 +29,6 @@ WITH finished AS (
 )
 DELETE FROM outbox o USING finished WHERE o.chunk_id = finished.chunk_id
 
--- name: lag
+-- name: lag, reads
 SELECT (SELECT count(*) FROM outbox),
        (SELECT clock_timestamp() - o.created_at FROM outbox o ORDER BY o.entry_id LIMIT 1)

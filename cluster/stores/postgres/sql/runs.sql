@@ -21,15 +21,15 @@ FROM json_to_recordset(%(rows)s::json)
 ON CONFLICT (run_id, item_key) DO UPDATE SET
     outcome = EXCLUDED.outcome, kind = EXCLUDED.kind, reason = EXCLUDED.reason
 
--- name: get
+-- name: get, reads
 SELECT run_id, tenant, arguments, state, started_at, finished_at, counts, error
 FROM runs WHERE run_id = %(run_id)s AND tenant = %(tenant)s
 
--- name: problems
+-- name: problems, reads
 SELECT origin, stage, outcome, kind, reason
 FROM run_problems WHERE run_id = %(run_id)s ORDER BY problem_id
 
--- name: latest
+-- name: latest, reads
 SELECT run_id, tenant, arguments, state, started_at, finished_at, counts, error
 FROM runs WHERE tenant = %(tenant)s
 ORDER BY started_at DESC, run_id DESC
@@ -42,10 +42,10 @@ ON CONFLICT (run_id) DO UPDATE SET
     tenant = EXCLUDED.tenant, name = EXCLUDED.name, media_type = EXCLUDED.media_type,
     content = EXCLUDED.content, arguments = EXCLUDED.arguments
 
--- name: get_upload
+-- name: get_upload, reads
 SELECT tenant, name, media_type, content, arguments FROM uploads WHERE run_id = %(run_id)s
 
--- name: waiting_uploads
+-- name: waiting_uploads, reads
 SELECT run_id FROM uploads ORDER BY upload_id
 
 -- name: delete_upload

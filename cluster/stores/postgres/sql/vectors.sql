@@ -1,4 +1,4 @@
--- name: get
+-- name: get, reads
 SELECT e.vector_key, e.vector
 FROM embeddings e
 WHERE e.vector_key = ANY(%(keys)s::text[]) AND e.fingerprint = %(fingerprint)s
