@@ -161,7 +161,8 @@ async def test_bodies_that_are_no_json(client: httpx.AsyncClient, body: bytes) -
 @pytest.mark.parametrize("body", ['{"query": "\\ud800"}', '{"query": "a", "version": "\\udfff"}'])
 async def test_lone_surrogates(client: httpx.AsyncClient, body: str) -> None:
     answer = await client.post("/v1/search", content=body.encode(), headers=JSON)
-    assert "surrogate" in problem(answer, 422, "invalid-request")
+    detail = problem(answer, 422, "invalid-request")
+    assert "surrogate" in detail or "unicode" in detail
 
 
 @pytest.mark.parametrize(
