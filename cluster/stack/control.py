@@ -28,6 +28,7 @@ POLL_S = 0.1
 SUPERVISOR = "supervisor"
 SUPERVISOR_STARTS_WITHIN_S = 30.0
 DOWN_WITHIN_S = 120.0
+TAKES_UP_WITHIN_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ def up(settings: Settings, specs: Sequence[ServiceSpec], *, say: Say = print) ->
             if all(part.phase == "ready" for part in state.parts):
                 say("already running")
                 return endpoints(settings)
-            os.kill(state.supervisor.pid, signal.SIGHUP)
+            _ask_again(home, state)
             _wait_ready(home, state.supervisor, say)
             return endpoints(settings)
         if state and _left(home, state):
@@ -144,6 +145,21 @@ def _check_same(state: StackState, specs: Sequence[ServiceSpec]) -> None:
             f"the stack runs with other settings than these ({', '.join(names)} would differ); "
             "run `palimpsest down` first, then `palimpsest up`"
         )
+
+
+def _ask_again(home: Home, state: StackState) -> None:
+    """Have failed parts tried again; returns when the supervisor has taken that up."""
+    failed = _failed(state)
+    os.kill(state.supervisor.pid, signal.SIGHUP)
+    deadline = time.monotonic() + TAKES_UP_WITHIN_S
+    while failed and _failed(read_state(home.state_file)) & failed:
+        if time.monotonic() > deadline:
+            return
+        time.sleep(POLL_S)
+
+
+def _failed(state: StackState | None) -> set[str]:
+    return {part.name for part in state.parts if part.phase == "failed"} if state else set()
 
 
 def _check_ports(home: Home, specs: Sequence[ServiceSpec], state: StackState | None) -> None:

@@ -50,10 +50,12 @@ def _grpc(probe: Probe) -> bool:
     with grpc.insecure_channel(address) as channel:
         call = channel.unary_unary(f"/{method}")
         try:
-            call(b"", timeout=probe.timeout_s, metadata=metadata)
+            answer: bytes = call(
+                bytes.fromhex(probe.request_hex), timeout=probe.timeout_s, metadata=metadata
+            )
         except grpc.RpcError:
             return False
-        return True
+        return probe.expect.encode() in answer
 
 
 def _postgres(probe: Probe) -> bool:

@@ -40,7 +40,13 @@ __all__ = [
 ]
 
 MILVUS_VERSION_CALL = "milvus.proto.milvus.MilvusService/GetVersion"
-RAY_ALIVE_CALL = "ray.rpc.NodeInfoGcsService/CheckAlive"
+RAY_NODES_CALL = "ray.rpc.NodeInfoGcsService/GetAllNodeInfo"
+RAY_ALIVE_NODES = "1800"
+"""The field `state_filter` of that call's request, set to `ALIVE`."""
+
+RAYLET_SOCKET = "sockets/raylet"
+"""Part of what a node tells of itself."""
+
 LONGEST_RAY_FOLDER = 40
 """A Unix socket path holds 107 bytes; Ray puts up to 66 behind its folder."""
 
@@ -212,7 +218,9 @@ def _ray(settings: Settings, home: Home) -> ServiceSpec:
         ),
         probe=Probe(
             kind="grpc",
-            target=f"127.0.0.1:{port}/{RAY_ALIVE_CALL}",
+            target=f"127.0.0.1:{port}/{RAY_NODES_CALL}",
+            request_hex=RAY_ALIVE_NODES,
+            expect=RAYLET_SOCKET,
             secret_file=str(ray_token_path(home)),
         ),
         env={**settings_environment(settings), **ray_environment(settings), **_LEAN_RAY},

@@ -17,7 +17,8 @@ class Probe:
     """How to see that a part does its work.
 
     `target` by kind: `alive` none (it runs, two seconds after its start); `grpc`
-    `host:port/service/method`, called with an empty request; `http` a URL;
+    `host:port/service/method`, called with the bytes of `request_hex`, whose raw answer
+    holds `expect`; `http` a URL;
     `postgres` `host:port`; `beat` a file that the part touches at least every ten seconds.
     `secret_file` holds the password or the token that the probe has to show.
     A part that is not ready `ready_within_s` after its start, or whose probe then fails
@@ -26,6 +27,8 @@ class Probe:
 
     kind: ProbeKind
     target: str = ""
+    request_hex: str = ""
+    expect: str = ""
     secret_file: str | None = None
     ready_within_s: float = 90.0
     interval_s: float = 5.0
