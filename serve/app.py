@@ -54,24 +54,25 @@ class Retrieval:
     """Channels, fusion and HTTP in one replica; only the encoder is a hop away."""
 
     def __init__(self, settings: Settings, encoder: DeploymentHandle[Encoder]) -> None:
-        self._settings, self._encoder = settings, RemoteEncoder(encoder)
-        self._metrics = Metrics(others=read_exporter)
+        self.settings, self.encode = settings, RemoteEncoder(encoder)
+        self.metrics = Metrics(others=read_exporter)
 
     def __serve_build_asgi_app__(self) -> ASGIApp:  # Serve's name for it
-        limits = limits_of(self._settings, behind_proxy=True)
-        return build_api(self._open, limits=limits, metrics=self._metrics)
+        limits = limits_of(self.settings, behind_proxy=True)
+        return build_api(self.open, limits=limits, metrics=self.metrics)
 
-    async def _open(self) -> Service:
-        generation = describe(self._settings)
-        await self._encoder("ready?", "en")  # so that nobody's question pays for the first call
-        stores = await open_stores(self._settings, generation, read_only_text=True)
+    async def open(self) -> Service:
+        """All or nothing; Serve tries again when it fails."""
+        generation = describe(self.settings)
+        await self.encode("ready?", "en")  # so that nobody's question pays for the first call
+        stores = await open_stores(self.settings, generation, read_only_text=True)
         return build_service(
-            settings=self._settings,
+            settings=self.settings,
             stores=stores,
-            encode=self._encoder,
+            encode=self.encode,
             fingerprint=generation.fingerprint,
             clock=SystemClock(),
-            metrics=self._metrics,
+            metrics=self.metrics,
         )
 
 
@@ -84,7 +85,7 @@ def limits_of(settings: Settings, *, behind_proxy: bool) -> Limits:
     )
 
 
-def build(settings: Settings) -> ray_serve.Application:
+def build(settings: Settings, *, retrieval: type[Retrieval] = Retrieval) -> ray_serve.Application:
     """The application graph: encoder <- retrieval (with the HTTP ingress)."""
     serve = settings.serve
     quiet = LoggingConfig(enable_access_log=False, log_level="WARNING")
@@ -97,7 +98,7 @@ def build(settings: Settings) -> ray_serve.Application:
         logging_config=quiet,
     )(Encoder)
     places = serve.max_ongoing_requests + serve.max_queued_requests + SPARE_REQUESTS
-    retrieval = ray_serve.deployment(
+    front = ray_serve.deployment(
         name=RETRIEVAL,
         num_replicas=serve.replicas,
         max_ongoing_requests=places,
@@ -106,11 +107,11 @@ def build(settings: Settings) -> ray_serve.Application:
         ray_actor_options={"num_cpus": 0.5},
         graceful_shutdown_timeout_s=10,
         logging_config=quiet,
-    )(ray_serve.ingress()(Retrieval))
-    return retrieval.bind(settings, encoder.bind(settings))
+    )(ray_serve.ingress()(retrieval))
+    return front.bind(settings, encoder.bind(settings))
 
 
-def deploy(settings: Settings) -> None:
+def deploy(settings: Settings, application: ray_serve.Application) -> None:
     """Start Serve on the connected Ray and run the application; returns once it answers."""
     serve = settings.serve
     ray_serve.start(
@@ -118,7 +119,7 @@ def deploy(settings: Settings) -> None:
         http_options=HTTPOptions(host=serve.host, port=serve.port),
         logging_config=LoggingConfig(enable_access_log=False),
     )
-    ray_serve.run(build(settings), name=APP_NAME, route_prefix="/")
+    ray_serve.run(application, name=APP_NAME, route_prefix="/")
 
 
 async def prepare(settings: Settings) -> None:
@@ -168,7 +169,7 @@ def main() -> None:
         asyncio.run(prepare(settings))
         os.environ.update(ray_environment(settings))
         ray.init(address=ray_address(settings), namespace=APP_NAME, log_to_driver=False)
-        deploy(settings)
+        deploy(settings, build(settings))
         log.info("answering on http://%s:%d", settings.serve.host, settings.serve.port)
         watch(stop)
         with contextlib.suppress(ray.exceptions.RayError):
