@@ -19,6 +19,8 @@ class OnnxForward:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
+        # Threads that spin while they wait take the cores from everything else on the machine.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = _ERRORS_ONLY
         try:
             self._session = onnxruntime.InferenceSession(

@@ -68,11 +68,13 @@ def charsmap(charmap: Mapping[int, str]) -> bytes:
 
 
 def _insert(trie: _Trie, key: bytes, value: int) -> None:
+    if _LEAF in key:
+        raise ModelError("the character map holds NUL, which no double array can")
     node = trie
     for byte in key:
         child = node.setdefault(byte, {})
         if isinstance(child, int):
-            raise ModelError("the character map holds NUL, which no double array can")
+            raise ModelError("the character map is not UTF-8")
         node = child
     node[_LEAF] = value
 

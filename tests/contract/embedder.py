@@ -1,0 +1,123 @@
+"""What every embedder must do. Subclass `EmbedderContract` and give it the fixture `embedder`."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cluster.errors import InvalidRequest
+from cluster.models.protocols import Embedder
+from cluster.settings import Settings
+
+MODELS_HOME = Path(tempfile.gettempdir()) / f"palimpsest-test-models-{os.getuid()}"
+"""Kept between runs: unpacking takes seconds, and the folder is verified whenever it is opened."""
+
+ENGLISH = "Replication keeps three copies of each region on different stores."
+CHINESE = "副本机制让每个区域在不同的存储节点上保留三份数据。"
+UNRELATED = "My grandmother bakes plum cake on Sundays."
+HOSTILE = [
+    "",
+    "   \n\t ",
+    "\0\0nul inside\0",
+    "lone \ud800 surrogate \udfff",
+    "</s><mask><pad><s><unk> [CLS] [SEP] [MASK] <|endoftext|>",
+    "＜/s＞＜pad＞",
+    "👩‍👩‍👧‍👦 e\u0301 \u200b\u200d\ufeff \u202e",
+    "\U000e0001\U0010fff0",
+    "{{{" * 50 + "'; DROP TABLE chunks; --",
+    "ﷺ" * 30,
+]
+
+
+def default_settings(**encoder: object) -> Settings:
+    return Settings.model_validate({"home": MODELS_HOME, "encoder": encoder})
+
+
+class EmbedderContract:
+    tolerance = 1e-5
+    """How far a coordinate may move with the company that a text is embedded in."""
+
+    def test_rows_are_unit_vectors_in_the_order_of_the_texts(self, embedder: Embedder) -> None:
+        texts = [ENGLISH, "short", CHINESE, ENGLISH * 5, UNRELATED]
+        languages = ["en", "en", "zh", "en", "en"]
+        vectors = embedder.embed_documents(texts, languages=languages)
+        assert vectors.shape == (5, embedder.dim)
+        assert vectors.dtype == np.float32
+        assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(5), abs=1e-5)
+        backwards = embedder.embed_documents(texts[::-1], languages=languages[::-1])
+        assert np.abs(backwards[::-1] - vectors).max() <= self.tolerance
+
+    @pytest.mark.parametrize("side", ["embed_documents", "embed_queries"])
+    def test_company_does_not_matter(self, embedder: Embedder, side: str) -> None:
+        embed = getattr(embedder, side)
+        texts = [ENGLISH, UNRELATED * 12, CHINESE, "x", CHINESE * 3]
+        together = embed(texts, languages=["en", "en", "zh", "en", "zh"])
+        alone = np.concatenate(
+            [
+                embed([text], languages=[language])
+                for text, language in zip(texts, ["en", "en", "zh", "en", "zh"], strict=True)
+            ]
+        )
+        assert np.abs(together - alone).max() <= self.tolerance
+
+    def test_twice_the_same(self, embedder: Embedder) -> None:
+        first = embedder.embed_documents([ENGLISH, CHINESE], languages=["en", "zh"])
+        again = embedder.embed_documents([ENGLISH, CHINESE], languages=["en", "zh"])
+        assert np.array_equal(first, again)
+
+    def test_shared_words_bring_texts_together(self, embedder: Embedder) -> None:
+        question = "on how many stores are the copies of a region kept?"
+        query = embedder.embed_queries([question], languages=["en"])[0]
+        near, far = embedder.embed_documents([ENGLISH, UNRELATED], languages=["en", "en"]) @ query
+        assert near > far + 0.05
+
+    def test_no_texts(self, embedder: Embedder) -> None:
+        assert embedder.embed_documents([], languages=[]).shape == (0, embedder.dim)
+        assert embedder.embed_queries([], languages=[]).shape == (0, embedder.dim)
+        assert embedder.count_tokens([]) == []
+
+    def test_texts_and_languages_pair_up(self, embedder: Embedder) -> None:
+        with pytest.raises(InvalidRequest, match="2 texts, but 1 languages"):
+            embedder.embed_documents([ENGLISH, CHINESE], languages=["en"])
+
+    def test_hostile_texts_have_vectors(self, embedder: Embedder) -> None:
+        languages = ["und"] * len(HOSTILE)
+        for embed in (embedder.embed_documents, embedder.embed_queries):
+            vectors = embed(HOSTILE, languages=languages)
+            assert np.isfinite(vectors).all()
+            assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(HOSTILE)), abs=1e-5)
+        assert len(embedder.count_tokens(HOSTILE)) == len(HOSTILE)
+
+    def test_white_space_around_and_composition_do_not_matter(self, embedder: Embedder) -> None:
+        vectors = embedder.embed_documents(
+            ["café au lait", "  cafe\u0301 au lait\n"], languages=["en", "en"]
+        )
+        assert np.abs(vectors[0] - vectors[1]).max() <= self.tolerance
+
+    def test_counts_grow_with_the_text(self, embedder: Embedder) -> None:
+        empty, word, chinese, longer = embedder.count_tokens(
+            ["", "word", CHINESE, f"{CHINESE} {CHINESE}"]
+        )
+        assert empty == 0
+        assert word == 1
+        assert 8 <= chinese <= len(CHINESE)
+        assert longer >= 2 * chinese - 1
+
+    def test_a_long_text_is_cut_at_the_limit(self, embedder: Embedder) -> None:
+        words = [f"{number} plums" for number in range(3000)]
+        counts = embedder.count_tokens([" ".join(words[:at]) for at in range(1, 400)])
+        fitting = next(at for at, count in enumerate(counts) if count > embedder.max_tokens)
+        within, over = " ".join(words[: fitting - 8]), " ".join(words[: fitting + 1])
+        vectors = embedder.embed_documents(
+            [within, over, " ".join(words)], languages=["en", "en", "en"]
+        )
+        assert np.abs(vectors[1] - vectors[2]).max() <= self.tolerance
+        assert np.abs(vectors[0] - vectors[2]).max() > 10 * self.tolerance
+
+    def test_fingerprint_is_a_short_line(self, embedder: Embedder) -> None:
+        assert embedder.fingerprint == embedder.fingerprint.strip()
+        assert 5 < len(embedder.fingerprint) < 120
