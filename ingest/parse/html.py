@@ -19,10 +19,13 @@ MAX_TREE_DEPTH = 1_500
 """Elements inside elements, counted naively; the tree builder is quadratic in it."""
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)[^<>]*?(/?)>")
-_CLOSED_BY_OTHERS = frozenset(  # noqa: SIM905 - a list of 30 names reads worse
-    "area base br col embed hr img input link meta param source track wbr p li td tr th dt dd "
-    "option optgroup thead tbody tfoot colgroup html head body".split()
-)
+_CLOSED_BY_OTHERS = frozenset(
+    {
+        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
+        "source", "track", "wbr", "p", "li", "td", "tr", "th", "dt", "dd", "option", "optgroup",
+        "thead", "tbody", "tfoot", "colgroup", "html", "head", "body",
+    }
+)  # fmt: skip
 _HIDDEN_TEXT = re.compile(
     r"<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[A-Za-z/!?][^<>]*>", re.DOTALL | re.IGNORECASE
 )

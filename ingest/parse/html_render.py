@@ -14,11 +14,15 @@ from ingest.parse.pieces import Piece
 MAX_LINKS = 5_000
 MAX_SHOWN_TARGET = 200
 
-_BLOCKS = frozenset(  # noqa: SIM905 - a list of 40 names reads worse
-    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
-    "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav "
-    "ol p pre section summary table tbody td tfoot th thead tr ul".split()
-)
+_BLOCKS = frozenset(
+    {
+        "address", "article", "aside", "blockquote", "body", "caption", "center", "dd",
+        "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure",
+        "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr", "html",
+        "legend", "li", "main", "menu", "nav", "ol", "p", "pre", "section", "summary", "table",
+        "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
+    }
+)  # fmt: skip
 _HEADING = re.compile(r"h([1-6])")
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _LANGUAGE = re.compile(
@@ -88,7 +92,7 @@ class Renderer:
             yield Piece(kind="code", text=_fenced(node))
         elif tag == "table":
             yield from self._table(node, depth)
-        elif tag in ("ul", "ol", "menu", "dir"):
+        elif tag in ("ul", "ol", "menu", "dir") and not _is_outline(node):
             yield from self._list(node, depth)
         elif tag == "dl":
             yield from self._definitions(node, depth)
@@ -219,6 +223,11 @@ def tidy(text: str) -> str:
     """Spaces collapsed, no space around line ends, no empty lines."""
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return "\n".join(line for line in lines if line)
+
+
+def _is_outline(node: LexborNode) -> bool:
+    """A list whose items have headings is a sequence of sections."""
+    return node.css_first("h1, h2, h3, h4, h5, h6") is not None
 
 
 def _collapsed(text: str) -> str:

@@ -21,8 +21,9 @@ def is_layout(table: LexborNode) -> bool:
     or a role that says so."""
     if table.attributes.get("role") in ("presentation", "none"):
         return True
-    cells = [cell for row in _rows(table) for cell in _cells(row)]
-    if len(cells) <= 1:
+    rows = list(_rows(table))
+    cells = [cell for row in rows for cell in _cells(row)]
+    if len(rows) <= 1 or len(cells) <= 1:
         return True
     if any(cell.tag == "th" for cell in cells):
         return False
