@@ -184,6 +184,7 @@ BEGIN
     ALTER TABLE revisions ALTER COLUMN text SET COMPRESSION lz4;
     ALTER TABLE chunks ALTER COLUMN text SET COMPRESSION lz4;
 EXCEPTION
-    WHEN feature_not_supported THEN NULL;
+    WHEN feature_not_supported THEN
+        ALTER TABLE revisions ALTER COLUMN text SET STORAGE EXTERNAL;
 END
 $$;
