@@ -21,9 +21,11 @@ MIN_KANA_SHARE = 0.15
 
 MIN_WORDS = 5
 MIN_FUNCTION_SHARE = 0.18
+MIN_DIFFERENT = 3
 MIN_ADVANTAGE = 1.5
 """A Latin-script language other than English: so many words in the text, this share of them
-function words of that language, and so many times as many of them as of English."""
+function words of that language, so many different ones, and so many times as many of them as
+of English."""
 
 _SCRIPTS: Mapping[str, str] = {
     "ko": r"\p{Hangul}",
@@ -66,7 +68,7 @@ _LATIN: Mapping[str, frozenset[str]] = {
         "pt": "o a os as e é uma um em para não que com por se do da dos das no na como mais ao "
         "são está mas onde quando qual este esta de ser pode você",
         "it": "il lo la i gli le e è una un in per non che con si del della di da come più sono "
-        "nel nella ma dove quando quale questo questa essere può anche",
+        "nel nella come si ma dove quando quale questo questa essere può anche",
         "nl": "de het een en is niet van te dat die voor met op zijn in aan er als ook bij maar "
         "hoe wat waar kan worden naar dit deze",
         "sv": "och att det som en ett är inte på för med av den till har kan om de hur vad var "
@@ -133,5 +135,9 @@ def _latin_language(words: list[str]) -> str:
     english = sum(is_function_word(word) for word in words)
     counts = {code: sum(word in known for word in words) for code, known in _LATIN.items()}
     best = max(counts, key=lambda code: counts[code])
-    enough = counts[best] >= max(2, MIN_FUNCTION_SHARE * len(words))
-    return best if enough and counts[best] >= MIN_ADVANTAGE * english else "en"
+    enough = (
+        counts[best] >= MIN_FUNCTION_SHARE * len(words)
+        and len(_LATIN[best].intersection(words)) >= MIN_DIFFERENT
+        and counts[best] >= MIN_ADVANTAGE * english
+    )
+    return best if enough else "en"

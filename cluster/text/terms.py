@@ -41,8 +41,9 @@ MAX_TERM_CHARS = 96
 """Longer runs of letters (base64, hashes in a row) are cut to their first so many characters;
 longer compounds are indexed by their pieces only."""
 
+MAX_QUERY_CHARS = 10_000
 MAX_QUERY_TERMS = 512
-"""A longer question is searched by its first so many different terms."""
+"""A longer question is searched by its first so many characters and different terms."""
 
 STEM_WEIGHT = 0.8
 EXACT_WEIGHT = 0.2
@@ -54,7 +55,7 @@ FUNCTION_WEIGHT = 0.05
 CHARACTER_WEIGHT = 0.1
 """A character inside a longer CJK run, beside its bigrams."""
 
-STRADDLING_WEIGHT = 0.5
+STRADDLING_WEIGHT = 0.4
 """A CJK bigram of which one character belongs to a function word."""
 
 CONTENT_WEIGHT = 0.1
@@ -84,7 +85,7 @@ def document_terms(text: str) -> tuple[str, ...]:
         token = match.group()
         kind = match.lastgroup
         if kind == "word":
-            terms.extend(_word_terms(token))
+            terms.extend(_known_word(token) if len(token) <= MAX_TERM_CHARS else _word_terms(token))
         elif kind == "hangul":
             terms.append(token)
             terms.extend(_grams(token))
@@ -94,10 +95,10 @@ def document_terms(text: str) -> tuple[str, ...]:
 
 
 def query_terms(text: str) -> tuple[QueryTerm, ...]:
-    """Terms of a question, each once, at most `MAX_QUERY_TERMS`; empty when the question has
-    none (punctuation, emoji)."""
+    """Terms of a question in its order, each once, at most `MAX_QUERY_TERMS`; empty when the
+    question has none (punctuation, emoji)."""
     best: dict[str, QueryTerm] = {}
-    for form in _query_forms(_normalised(text)):
+    for form in _query_forms(_normalised(text[:MAX_QUERY_CHARS])):
         known = best.get(form.term)
         if known is None and len(best) == MAX_QUERY_TERMS:
             break
@@ -174,9 +175,11 @@ def _grams(run: str) -> list[str]:
     return grams
 
 
-@lru_cache(maxsize=1 << 16)
 def _word_terms(token: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(form.term for form in _word_forms(token)))
+
+
+_known_word = lru_cache(maxsize=1 << 16)(_word_terms)
 
 
 def _query_forms(text: str) -> Iterator[_Form]:

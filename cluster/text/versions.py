@@ -40,12 +40,13 @@ _MAX_COMPONENTS = 12
 _MAX_DIGITS = 18
 _MAX_NAME_CHARS = 100
 
-_VERSION = regex.compile(
-    r"(?P<front>[^\W\d][^\d]*?[-_./ ]?)?"
-    r"(?P<numbers>\d+(?:[._](?:\d+|[x*](?![a-z])))*+)(?P<rest>.*)",
-    regex.DOTALL,
+_FRONT = r"(?P<front>[^\W\d][^\d]*?[-_./ ]?)?"
+_DATE = regex.compile(
+    rf"{_FRONT}(?P<numbers>[12]\d{{3}}(?:[-/]\d{{1,2}}){{1,2}})(?!\d)(?P<rest>.*)", regex.DOTALL
 )
-_DATE = regex.compile(r"(?P<numbers>[12]\d{3}[-./]\d{1,2}(?:[-./]\d{1,2})?)(?!\d)(?P<rest>.*)")
+_VERSION = regex.compile(
+    rf"{_FRONT}(?P<numbers>\d+(?:[._](?:\d+|[x*](?![a-z])))*+)(?P<rest>.*)", regex.DOTALL
+)
 _SUFFIX = regex.compile(r"[-_.+ ]*(?P<word>[a-z]*)[-_.]*(?P<number>\d*)")
 
 
