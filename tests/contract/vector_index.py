@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import numpy as np
@@ -75,7 +76,19 @@ def row(
     at: Vector | None = None,
     **fields: FieldValue,
 ) -> VectorRow:
-    held: dict[str, FieldValue] = {"tenant": tenant, **fields}
+    return row_with(chunk_id, tenant, fields, seed=seed, version=version, at=at)
+
+
+def row_with(
+    chunk_id: str,
+    tenant: str,
+    fields: Mapping[str, FieldValue],
+    *,
+    seed: int = 0,
+    version: int = 1,
+    at: Vector | None = None,
+) -> VectorRow:
+    held = {"tenant": tenant, **fields}
     index_row = IndexRow(chunk_id=chunk_id, version=version, fields=held)
     return VectorRow(row=index_row, vector=vector(seed) if at is None else at)
 
