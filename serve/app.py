@@ -112,14 +112,26 @@ def build(settings: Settings, *, retrieval: type[Retrieval] = Retrieval) -> ray_
 
 
 def deploy(settings: Settings, application: ray_serve.Application) -> None:
-    """Start Serve on the connected Ray and run the application; returns once it answers."""
+    """Start Serve on the connected Ray and run the application; returns once it answers.
+    `StoreUnavailable` with the reason when it does not start."""
     serve = settings.serve
     ray_serve.start(
         proxy_location=ProxyLocation.HeadOnly,
         http_options=HTTPOptions(host=serve.host, port=serve.port),
         logging_config=LoggingConfig(enable_access_log=False),
     )
-    ray_serve.run(application, name=APP_NAME, route_prefix="/")
+    try:
+        ray_serve.run(application, name=APP_NAME, route_prefix="/")
+    except RuntimeError as error:
+        raise StoreUnavailable("serve", f"did not start: {_reason() or error}") from error
+
+
+def _reason() -> str:
+    """What the deployment that failed says last."""
+    application = ray_serve.status().applications.get(APP_NAME)
+    told = [each.message for each in application.deployments.values()] if application else []
+    lines = "\n".join(told).strip().splitlines()
+    return lines[-1].strip() if lines else ""
 
 
 async def prepare(settings: Settings) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -70,8 +71,15 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    os.environ["RAY_AUTH_MODE"] = "disabled"
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("RAY_AUTH_MODE", "disabled")
+        environment.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        # Replicas find what fills their stores.
+        environment.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+        yield from served()
+
+
+def served() -> Iterator[str]:
     import ray
     from ray import serve as ray_serve
 
