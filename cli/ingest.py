@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +12,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from cli.stack import service_specs
 from cluster.model import ItemProblem, Run
@@ -25,6 +26,7 @@ from ingest.run import Request
 from ingest.run import ingest as run_ingest
 
 _INTERRUPTED = 130
+_HEADS = ("run", "state", "started", "took", "loaded", "chunks", "problems", "what")
 
 
 def register(app: typer.Typer) -> None:
@@ -112,12 +114,11 @@ def list_runs(
     if as_json:
         typer.echo(json.dumps([asdict(run) for run in runs], default=str, ensure_ascii=False))
         return
-    table = Table(box=None, padding=(0, 2))
-    for column in ("run", "state", "started", "took", "loaded", "chunks", "problems", "what"):
-        table.add_column(column)
-    for run in runs:
-        table.add_row(*_row(run))
-    Console().print(table)
+    rows = [_HEADS, *(_row(run) for run in runs)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADS))]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())
 
 
 def show_run(
@@ -150,7 +151,9 @@ def show_run(
 
 
 def _run(request: Request, settings: Settings, *, as_json: bool) -> Summary:
-    console = Console(stderr=as_json)
+    # Bound to this very stream: while Ray runs, `sys.stdout` is another one.
+    console = Console(file=sys.stderr if as_json else sys.stdout)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     control.ensure_up(settings, service_specs(settings), say=Console(stderr=True).print)
     watching = Silent() if as_json else watcher(console)
     try:

@@ -43,7 +43,8 @@ class ChunkLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkSpan:
-    """`parsed.text[start:end] == text`; `token_count` is that of context and text together."""
+    """`parsed.text[start:end] == text`. `token_count` is that of context and text together: near
+    the limit as the encoder counts it, below that the sum over the parts."""
 
     start: int
     end: int
@@ -304,6 +305,9 @@ class _Maker:
     def _learn_contexts(self, paths: set[tuple[str, ...]]) -> None:
         """Innermost headings win when all of them would be too many."""
         waiting = {path: _context_parts(self._title, path) for path in sorted(paths)}
+        if not self._title:
+            self._contexts[()] = ("", 0)
+            waiting.pop((), None)
         while waiting:
             texts = {path: " > ".join(parts) for path, parts in waiting.items()}
             counts = self._count(list(texts.values()))

@@ -53,7 +53,7 @@ def line_batches(
     The turns of a session are counted here, since only here all lines pass in order; a file
     whose first record is no turn is taken to hold documents.
     """
-    sessions = _Sessions(rules)
+    sessions = Sessions(rules)
     batch = _Growing(start=0, first_line=1)
     with open_bytes(uri) as stream:
         for number, offset, size, raw in lines(stream, max_bytes=max_line_bytes):
@@ -125,7 +125,7 @@ class _Growing:
         )
 
 
-class _Sessions:
+class Sessions:
     """Counts turns by session; looks no further once the first record was no turn."""
 
     def __init__(self, rules: Rules) -> None:

@@ -9,6 +9,7 @@ fractions of a CPU: what really bounds the work is the encoder's own threads.
 
 from __future__ import annotations
 
+import logging
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -33,7 +34,6 @@ _BLOCK_BYTES = 512 * 1024
 _MAX_BLOCKS = 256
 _STAGE_CPUS = 0.25
 _IN_FLIGHT = 4
-_NO_PROGRESS_S = 900
 
 Table = Any
 """A `pyarrow.Table` with the one column of `_SCHEMA`."""
@@ -147,6 +147,7 @@ def _configure() -> None:
     context.execution_options.preserve_order = True
     context.enable_progress_bars = False
     context.print_on_execution_start = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
 
 
 def _blocks(units: Sequence[Unit]) -> list[Table]:

@@ -65,20 +65,33 @@ def problem(origin: str, error: UnreadableItem, *, stage: str) -> ItemProblem:
 
 
 def from_upload(
-    content: bytes, *, name: str, media_type: str | None, fields: Mapping[str, Any]
-) -> Item:
-    """Bytes that came over HTTP. The same name is the same document, whichever run brings it."""
-    name = name or "upload"
-    return Item(
-        origin=f"upload:{name}",
-        label=f"upload:{name}",
-        root="upload",
+    content: bytes,
+    *,
+    name: str,
+    media_type: str | None,
+    owner: str | None,
+    rules: Rules,
+) -> Iterator[Item | ItemProblem]:
+    """Bytes that came over HTTP; a JSONL corpus gives its records. The same name of the same
+    owner is the same document, whichever run brings it."""
+    root = f"upload:{owner}" if owner else "upload:"
+    file = FileRef(uri=f"{root}/{name}", root=root, path=name)
+    if name.lower().endswith((".jsonl", ".ndjson")):
+        sessions = corpora.Sessions(rules)
+        for number, raw in enumerate(content.splitlines(), start=1):
+            if raw.strip():
+                ordinal = sessions.ordinal(raw)
+                yield from _line(file, raw, number=number, rules=rules, ordinal=ordinal)
+        return
+    yield Item(
+        origin=file.uri,
+        label=file.uri,
+        root=root,
         path=name,
-        name=name,
+        name=name.rsplit("/", 1)[-1],
         content=content,
         raw_digest=digest(content, media_type or "", name),
         media_type=media_type,
-        record=fields,
     )
 
 
@@ -149,16 +162,18 @@ def _lines(unit: LinesUnit, *, rules: Rules, max_item_bytes: int) -> Iterator[It
                 return
             if raw is None or not raw.strip():
                 continue
-            try:
-                yield from _items(
-                    unit.file,
-                    decode_record(raw),
-                    rules=rules,
-                    position=f"L{number}",
-                    ordinal=next(ordinals, 0),
-                )
-            except UnreadableItem as error:
-                yield problem(f"{unit.file.uri}#L{number}", error, stage="load")
+            ordinal = next(ordinals, 0)
+            yield from _line(unit.file, raw, number=number, rules=rules, ordinal=ordinal)
+
+
+def _line(
+    file: FileRef, raw: bytes, *, number: int, rules: Rules, ordinal: int
+) -> Iterator[Item | ItemProblem]:
+    try:
+        record = decode_record(raw)
+        yield from _items(file, record, rules=rules, position=f"L{number}", ordinal=ordinal)
+    except UnreadableItem as error:
+        yield problem(f"{file.uri}#L{number}", error, stage="load")
 
 
 def _rows(unit: RowsUnit, *, rules: Rules) -> Iterator[Item | ItemProblem]:

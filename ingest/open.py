@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 
 from cluster.clock import Clock, SystemClock
@@ -64,16 +64,20 @@ class OnRay:
     settings: Settings
 
     def __call__(self, plan: Plan, units: Iterator[Unit], *, dry_run: bool) -> Iterator[Bundle]:
-        connect_ray(self.settings)
-        # Ray reads its environment when it is imported, so that comes after connecting.
-        from ingest.job import run_on_ray
+        log = self.settings.data_dir / "logs" / "ingest-ray.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        # Ray prints what its nodes say to standard output, which belongs to the summary.
+        with log.open("a", encoding="utf-8") as said, redirect_stdout(said):
+            connect_ray(self.settings)
+            # Ray reads its environment when it is imported, so that comes after connecting.
+            from ingest.job import run_on_ray
 
-        return run_on_ray(plan, list(units), dry_run=dry_run)
+            yield from run_on_ray(plan, list(units), dry_run=dry_run)
 
 
 def connect_ray(settings: Settings) -> None:
     """Connect this process to the Ray of the settings; once is enough."""
-    os.environ.update(ray_environment(settings))
+    os.environ.update({"RAY_BACKEND_LOG_LEVEL": "fatal", **ray_environment(settings)})
     import ray
 
     if not ray.is_initialized():
@@ -83,4 +87,3 @@ def connect_ray(settings: Settings) -> None:
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-        logging.getLogger("ray.data").setLevel(logging.ERROR)
