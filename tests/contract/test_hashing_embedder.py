@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import pytest
+from contract.embedder import EmbedderContract
 
 from cluster.models.hashing import HashingEmbedder
 from cluster.models.protocols import Embedder
-from contract.embedder import EmbedderContract
+
+
+@pytest.fixture
+def embedder() -> Embedder:
+    return HashingEmbedder(384)
 
 
 class TestHashingEmbedder(EmbedderContract):
-    @pytest.fixture
-    def embedder(self) -> Embedder:
-        return HashingEmbedder(384)
+    pass

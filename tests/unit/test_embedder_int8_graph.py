@@ -1,0 +1,46 @@
+"""The graph that is written by hand computes what the model computes in torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from tiny_encoder import HIDDEN, PIECES, tiny_model, write_tiny_folder
+
+from cluster.models.embedder import padded
+from cluster.models.onnx_forward import OnnxForward
+from cluster.models.onnx_graph import int8_graph
+from cluster.models.torch_forward import TorchForward
+
+ROWS = [[0, 5, 6, 7, 2], [0, 9, 10, 11, 12, 13, 14, 15, 16, 17, 2], [0, 2]]
+
+
+@pytest.fixture(scope="module")
+def int8(tmp_path_factory: pytest.TempPathFactory) -> OnnxForward:
+    path = tmp_path_factory.mktemp("onnx") / "tiny.onnx"
+    onnx.save(int8_graph(tiny_model()), str(path))
+    return OnnxForward(path, threads=1)
+
+
+def test_agrees_with_torch(int8: OnnxForward, tmp_path: Path) -> None:
+    folder = write_tiny_folder(tmp_path / "tiny")
+    exact = TorchForward(str(folder), revision=None, backend="torch-fp32", device="cpu", threads=1)
+    batch = padded(ROWS, pad_id=1)
+    expected, found = exact(*batch), int8(*batch)
+    assert found.shape == (len(ROWS), HIDDEN)
+    found = found / np.linalg.norm(found, axis=1, keepdims=True)
+    assert ((expected * found).sum(axis=1) > 0.999).all()
+
+
+def test_padding_and_company_change_nothing(int8: OnnxForward) -> None:
+    together = int8(*padded(ROWS, pad_id=1))
+    for at, row in enumerate(ROWS):
+        alone = int8(*padded([row], pad_id=1))
+        assert np.abs(alone[0] - together[at]).max() < 1e-5
+
+
+def test_every_piece_has_its_embedding(int8: OnnxForward) -> None:
+    vectors = int8(*padded([[at] for at in range(len(PIECES))], pad_id=1))
+    assert len(np.unique(vectors.round(4), axis=0)) == len(PIECES)
