@@ -19,7 +19,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from cluster.errors import InvalidSettings
 
 PREFIX = "PALIMPSEST_"
-NOT_SETTINGS = ("PALIMPSEST_TEST_", "PALIMPSEST_CONFIG", "PALIMPSEST_API_KEY", "PALIMPSEST_URL")
+TEST_PREFIX = "PALIMPSEST_TEST_"
+NOT_SETTINGS = ("PALIMPSEST_CONFIG", "PALIMPSEST_API_KEY", "PALIMPSEST_URL")
+MAY_BE_SECRET = ("token", "url", "uri")
+"""Keys whose value an error message does not repeat: passwords are part of addresses."""
 
 
 class _Section(BaseModel):
@@ -145,17 +148,24 @@ def _from_file(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidSettings(f"{path} is not valid TOML: {error}") from error
+    except OSError as error:
+        raise InvalidSettings(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, value in environ.items():
-        if name.startswith(PREFIX) and not name.startswith(NOT_SETTINGS):
-            *sections, key = name.removeprefix(PREFIX).lower().split("__")
-            place = values
-            for section in sections:
-                place = place.setdefault(section, {})
-            place[key] = value
+        if not name.startswith(PREFIX) or name.startswith(TEST_PREFIX) or name in NOT_SETTINGS:
+            continue
+        *sections, key = name.removeprefix(PREFIX).lower().split("__")
+        place = values
+        for section in sections:
+            place = place.setdefault(section, {})
+            if not isinstance(place, dict):
+                raise InvalidSettings(f"{name}: {section!r} is set to a value as well; unset one")
+        if isinstance(place.get(key), dict):
+            raise InvalidSettings(f"{name}: keys below {key!r} are set as well; unset one")
+        place[key] = value
     return values
 
 
@@ -179,7 +189,8 @@ def _explain(error: ValidationError) -> str:
             hint = f"did you mean {near[0]!r}?" if near else "remove it"
             lines.append(f"unknown setting {name!r} (or {env}); {hint}")
         else:
-            lines.append(f"setting {name!r} (or {env}): {problem['msg']}; got {problem['input']!r}")
+            got = "" if path[-1] in MAY_BE_SECRET else f"; got {problem['input']!r}"
+            lines.append(f"setting {name!r} (or {env}): {problem['msg']}{got}")
     return "\n".join(lines)
 
 

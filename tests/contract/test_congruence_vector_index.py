@@ -51,9 +51,7 @@ def milvus(
         runner.run(index.close())
 
 
-@settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_random_filters_find_the_same_rows(
     milvus: MilvusVectorIndex, runner: asyncio.Runner, data: st.DataObject
@@ -149,5 +147,11 @@ class Histories(RuleBasedStateMachine):
 def test_random_histories_end_alike(milvus: MilvusVectorIndex, runner: asyncio.Runner) -> None:
     Histories.milvus, Histories.runner = milvus, runner
     run_state_machine_as_test(
-        Histories, settings=settings(max_examples=12, stateful_step_count=14, deadline=None)
+        Histories,
+        settings=settings(
+            max_examples=12,
+            stateful_step_count=14,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
     )
