@@ -1,0 +1,162 @@
+"""What a result says about itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from passages import RECORDED, passages_of
+
+from cluster.ids import sha256_hex
+from cluster.model import Hit, Metadata, StoredPassage, Turn
+from rerank.citations import cite
+from rerank.dedup import Block
+from rerank.fusion import Ranking
+from rerank.pipeline import rank
+from rerank.priors import bonuses, moment_of, recency_bonus
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+TEXT = "Access tokens last 30 minutes. Refresh tokens last a day."
+ABOUT = Metadata(
+    title="Tokens",
+    language="en",
+    source_type="official_doc",
+    source_url="https://docs.example.org/tokens",
+    product="harbour",
+    product_version="2.0",
+    updated_at=NOW - timedelta(days=40),
+    authority=0.9,
+    quote_policy="citable_with_version",
+)
+FIRST, SECOND = passages_of(
+    TEXT, [(0, 31), (31, len(TEXT))], edition="2.0", edition_key="2", metadata=ABOUT
+)
+
+
+def hit(passage: StoredPassage, channel: str, place: int, score: float = 1.0) -> Hit:
+    return Hit(chunk_id=passage.chunk.chunk_id, channel=channel, rank=place, score=score)
+
+
+def test_a_citation_points_at_the_exact_span_and_its_source() -> None:
+    block = Block(
+        passages=(FIRST, SECOND),
+        score=0.9,
+        hits=(hit(FIRST, "keyword", 4), hit(FIRST, "semantic", 2), hit(SECOND, "keyword", 1)),
+    )
+    cited = cite(
+        block,
+        rank=1,
+        text=TEXT,
+        surfaces=lambda text: [word for word in ("tokens", "year") if word in text],
+        filters=("tenant",),
+    )
+    citation = cited.citation
+    assert TEXT[citation.start : citation.end] == cited.text
+    assert citation.content_sha256 == sha256_hex(TEXT)
+    assert citation.chunk_ids == (FIRST.chunk.chunk_id, SECOND.chunk.chunk_id)
+    assert (citation.title, citation.product, citation.version) == ("Tokens", "harbour", "2.0")
+    assert citation.quote_policy == "citable_with_version"
+    assert cited.reasons.matched_terms == ("tokens",)
+    assert [(each.channel, each.rank) for each in cited.reasons.channels] == [
+        ("keyword", 1),
+        ("semantic", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("age", "bonus"),
+    [
+        (timedelta(0), 0.10),
+        (timedelta(hours=24), 0.10),
+        (timedelta(hours=24, seconds=1), 0.05),
+        (timedelta(days=7), 0.05),
+        (timedelta(days=7, seconds=1), 0.0),
+        (timedelta(seconds=-1), 0.0),
+    ],
+)
+def test_recency_by_age(age: timedelta, bonus: float) -> None:
+    assert recency_bonus(NOW - age, now=NOW) == bonus
+    assert recency_bonus(None, now=NOW) == 0.0
+
+
+def test_bonuses_name_what_they_are_for() -> None:
+    assert bonuses(FIRST, now=NOW) == {"authority": pytest.approx(0.036), "status": 0.02}
+    bare = replace(FIRST, newest_edition=False, metadata=Metadata())
+    assert bonuses(bare, now=NOW) == {}
+
+
+def test_said_counts_before_updated_before_published() -> None:
+    said, updated, published = (NOW - timedelta(days=days) for days in (1, 2, 3))
+    about = Metadata(updated_at=updated, published_at=published)
+    turn = Turn(conversation="c", session="s", ordinal=0, speaker="a", said_at=said)
+    assert moment_of(replace(FIRST, turn=turn, metadata=about)) == said
+    assert moment_of(replace(FIRST, metadata=about)) == updated
+    assert moment_of(replace(FIRST, metadata=Metadata(published_at=published))) == published
+    assert moment_of(replace(FIRST, metadata=Metadata())) is None
+    assert FIRST.recorded_at == RECORDED
+
+
+def ranking(channel: str, *passages: StoredPassage) -> Ranking:
+    return Ranking(
+        channel=channel,
+        hits=tuple(
+            hit(passage, channel, place, score=1.0 / place)
+            for place, passage in enumerate(passages, start=1)
+        ),
+    )
+
+
+def many(count: int) -> list[StoredPassage]:
+    return [
+        passages_of(f"text {place}", [(0, 6)], revision=f"r{place:03}", document=f"d{place:03}")[0]
+        for place in range(count)
+    ]
+
+
+def test_equal_standing_changes_no_order() -> None:
+    """Undated passages of one authority: the fused order is the order."""
+    found = many(30)
+    stored = {each.chunk.chunk_id: each for each in found}
+    ranked = rank(
+        [ranking("semantic", *found)],
+        passages=stored,
+        method="score",
+        language="en",
+        now=NOW,
+        limit=10,
+    )
+    assert ranked.order == tuple(each.chunk.chunk_id for each in found)
+
+
+def test_news_rises_by_a_little_only() -> None:
+    found = many(30)
+    fresh = Metadata(updated_at=NOW - timedelta(hours=1))
+    for place in (1, 29):
+        found[place] = replace(found[place], metadata=fresh)
+    stored = {each.chunk.chunk_id: each for each in found}
+    order = rank(
+        [ranking("semantic", *found)],
+        passages=stored,
+        method="score",
+        language="en",
+        now=NOW,
+        limit=10,
+    ).order
+    assert order[0] == found[0].chunk.chunk_id
+    assert order.index(found[29].chunk.chunk_id) > 5
+
+
+def test_only_what_may_be_shown_takes_part() -> None:
+    found = many(3)
+    stored = {each.chunk.chunk_id: each for each in found[1:]}
+    ranked = rank(
+        [ranking("semantic", *found)],
+        passages=stored,
+        method="reciprocal_rank",
+        language="en",
+        now=NOW,
+        limit=10,
+    )
+    assert ranked.order == tuple(stored)
+    assert ranked.blocks[0].hits[0].rank == 2
