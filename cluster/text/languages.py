@@ -19,6 +19,9 @@ SAMPLE_CHARS = 20_000
 MIN_KANA_SHARE = 0.15
 """Of Han and kana together, for Japanese; Chinese texts quote a little kana."""
 
+MIN_CJK_SHARE = 0.15
+"""Characters for each Latin word, in a Chinese or Japanese text full of code."""
+
 MIN_WORDS = 5
 MIN_FUNCTION_SHARE = 0.18
 MIN_DIFFERENT = 3
@@ -105,19 +108,26 @@ def detect_language(text: str) -> str:
 
 
 def _weights(sample: str, words: list[str]) -> dict[str, float]:
-    """How much of each script there is, in words of Latin; English function words count
-    double, for they frame a question that asks about a foreign name."""
+    """How much of each script there is, in words of Latin."""
     han, kana = len(_HAN.findall(sample)), len(_KANA.findall(sample))
     japanese = kana > 0 and kana >= MIN_KANA_SHARE * (han + kana)
     weights = {
         "zh": 0.0 if japanese else float(han + kana),
         "ja": float(han + kana) if japanese else 0.0,
-        "latin": float(len(words) + sum(is_function_word(word) for word in words)),
+        "latin": _latin_weight(words, characters=han + kana),
     }
     if _ANY_SCRIPT.search(sample):
         for code, script in _ONE_SCRIPT.items():
             weights[code] = len(script.findall(sample)) / _CHARS_PER_WORD
     return weights
+
+
+def _latin_weight(words: list[str], *, characters: int) -> float:
+    """Nothing for names and code in a Chinese or Japanese text. English function words speak
+    for English, for they frame a sentence that quotes a foreign name."""
+    framing = sum(is_function_word(word) for word in words)
+    quoted = characters >= MIN_CJK_SHARE * len(words) and characters > 2 * framing
+    return 0.0 if quoted else float(len(words) + framing)
 
 
 def _refined(code: str, sample: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ from cluster.text.languages import detect_language
         ("Who is 李小龙?", "en"),
         ("在 TiDB 中设置 tidb_enable_clustered_index", "zh"),
         ("metadata.filter 怎么用？", "zh"),
+        ("创建表：CREATE TABLE t (id BIGINT PRIMARY KEY AUTO_RANDOM, b VARCHAR)", "zh"),
+        ("Please translate 你好 for me", "en"),
         ("臺灣的軟體", "zh"),
         ("の在中文广告里常见，意思是的", "zh"),
         ("東京はどこですか", "ja"),
@@ -48,14 +51,21 @@ def test_language(text: str, code: str) -> None:
 
 
 @pytest.mark.data
+def test_real_documentation_full_of_code(data_dir: Path) -> None:
+    lines = (data_dir / "versioned_docs" / "docs.jsonl").read_text("utf-8").splitlines()
+    pages = [json.loads(line) for line in lines]
+    chinese = [page for page in pages if any(letter >= "\u4e00" for letter in page["text"])]
+    wrong = [page["path"] for page in chinese if detect_language(page["text"]) != page["lang"][:2]]
+    assert len(wrong) <= len(chinese) / 25, wrong[:20]
+
+
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("folder", "code"),
     [("scifact", "en"), ("locomo", "en"), ("stard_gold", "zh"), ("cmrc2018", "zh"), ("drcd", "zh")],
 )
 def test_real_questions(data_dir: Path, folder: str, code: str) -> None:
     """Of all questions and passages at most one in a hundred is told wrong."""
-    import json
-
     lines = [
         json.loads(line)["text"]
         for name in ("queries", "corpus")
