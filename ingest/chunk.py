@@ -194,7 +194,11 @@ class _Maker:
             if atom.is_heading
             and group.path[: len(atom.block.heading_path)] == atom.block.heading_path
         )
-        context, context_tokens = self._context(group.path[: max(0, len(group.path) - own)])
+        above = group.path[: max(0, len(group.path) - own)]
+        context, context_tokens = self._context(above)
+        if group.path and not above and _same(self._title, group.path[0]):
+            # The title is the first heading of the text itself.
+            context, context_tokens = "", 0
         repeat = group.atoms[0].repeat
         return ChunkSpan(
             start=start,
@@ -396,9 +400,13 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 
 def _context_parts(title: str, path: tuple[str, ...]) -> list[str]:
     parts = [" ".join(part.split()) for part in (title, *path)]
-    if len(parts) > 1 and parts[0].casefold() == parts[1].casefold():
+    if len(parts) > 1 and _same(parts[0], parts[1]):
         parts = parts[1:]
     return [cuts.shortened(part, _HEADING_CHARS) for part in parts if part]
+
+
+def _same(one: str, other: str) -> bool:
+    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
 
 
 def _shorter(parts: list[str]) -> list[str]:
