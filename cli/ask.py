@@ -59,7 +59,7 @@ def search(  # noqa: PLR0917  # called with names by the command line
         body["filter"] = filter_of(where)
     if version is not None:
         body["version"] = version
-    answer = _ask(find_endpoint(quiet=as_json), body)
+    answer = ask(find_endpoint(quiet=as_json), body)
     if as_json:
         sys.stdout.write(json.dumps(answer, ensure_ascii=False, indent=2) + "\n")
     else:
@@ -89,7 +89,7 @@ def find_endpoint(*, quiet: bool) -> Endpoint:
     return Endpoint(url.rstrip("/"), key)
 
 
-def _ask(endpoint: Endpoint, body: dict[str, Any]) -> dict[str, Any]:
+def ask(endpoint: Endpoint, body: dict[str, Any]) -> dict[str, Any]:
     try:
         answer = httpx.post(
             f"{endpoint.url}/v1/search",

@@ -55,7 +55,7 @@ class _Graph:
     def packed(self, nibbles: NDArray[np.uint8]) -> str:
         name = f"c{len(self.constants)}"
         # Signed, because the runtime takes 0 for the zero point of unsigned nibbles, not 8.
-        raw = _pairs(nibbles ^ 8).tobytes()
+        raw = _pairs(np.bitwise_xor(nibbles, 8, dtype=np.uint8)).tobytes()
         self.constants.append(
             helper.make_tensor(name, TensorProto.INT4, nibbles.shape, raw, raw=True)
         )

@@ -1,0 +1,61 @@
+"""Material and a key for a bench, on the running local stack."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from cluster.clock import Clock, SystemClock
+from cluster.model import ApiKey, Scope
+from cluster.settings import Settings
+from cluster.stores.open import open_ledger
+from eval.bench.corpus import write_jsonl
+from ingest.open import open_surroundings
+from ingest.progress import Summary, watcher
+from ingest.run import Request, ingest
+from serve.secret import key_id_of, new_secret, secret_digest
+
+
+def ingest_made_up(
+    settings: Settings, *, tenant: str, count: int, words: int, salt: str
+) -> Summary:
+    """Ingest `count` made-up passages; doing it again with the same salt costs nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{salt}.jsonl"
+        write_jsonl(path, count=count, words=words, salt=salt)
+        request = Request(targets=(os.fspath(path),), tenant=tenant, source=salt)
+        with open_surroundings(settings) as around, watcher(Console()) as watching:
+            return ingest(request, around, watching)
+
+
+async def visible_chunks(settings: Settings, *, tenant: str) -> int:
+    ledger = await open_ledger(settings)
+    try:
+        async with ledger.transaction() as tx:
+            return (await tx.documents.counts(Scope(tenant=tenant).tenant))["chunks"]
+    finally:
+        await ledger.close()
+
+
+async def new_reader_key(settings: Settings, *, tenant: str, clock: Clock | None = None) -> str:
+    """A fresh key that may read `tenant`."""
+    secret = new_secret()
+    key = ApiKey(
+        key_id=key_id_of(secret),
+        tenant=tenant,
+        role="read",
+        name="bench",
+        owner=None,
+        agent=None,
+        created_at=(clock or SystemClock()).now(),
+    )
+    ledger = await open_ledger(settings)
+    try:
+        async with ledger.transaction() as tx:
+            await tx.keys.put(key, secret_sha256=secret_digest(secret))
+    finally:
+        await ledger.close()
+    return secret

@@ -1,0 +1,46 @@
+"""The product's own retrieval over the stores of the running stack, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from cluster.clock import SystemClock
+from cluster.model import Vector
+from cluster.models.open import describe, open_embedder
+from cluster.settings import Settings
+from cluster.stores.open import open_stores
+from serve.metrics import Metrics
+from serve.service import Service, build_service
+
+PATIENCE_S = 60.0
+
+
+@asynccontextmanager
+async def open_service(settings: Settings) -> AsyncIterator[Service]:
+    """Without deadlines: a late channel would be measured as a bad one."""
+    generation = describe(settings)
+    embedder = open_embedder(settings)
+    one_at_a_time = asyncio.Lock()
+
+    async def encode(text: str, language: str) -> Vector:
+        async with one_at_a_time:
+            vectors = await asyncio.to_thread(embedder.embed_queries, [text], languages=[language])
+        vector: Vector = vectors[0]
+        return vector
+
+    stores = await open_stores(settings, generation, read_only_text=True)
+    service = build_service(
+        settings=settings,
+        stores=stores,
+        encode=encode,
+        fingerprint=generation.fingerprint,
+        clock=SystemClock(),
+        metrics=Metrics(),
+    )
+    try:
+        yield replace(service, sources=replace(service.sources, channel_deadline_s=PATIENCE_S))
+    finally:
+        await stores.close()
