@@ -80,7 +80,8 @@ def demo() -> None:
     """Start the stack, ingest the examples and this project's documentation, ask five questions."""
     console = Console(highlight=False)
     endpoint = find_endpoint(quiet=False)
-    ingest([str(ROOT / "examples" / "tidepool"), str(ROOT / "docs")])
+    ingest([str(ROOT / "examples" / "tidepool")])
+    ingest([str(ROOT / "docs")], product="palimpsest", source_type="official_doc")
     right = _show(endpoint, console)
     if right < len(SHOWCASES):
         raise StackError(f"{len(SHOWCASES) - right} of {len(SHOWCASES)} answers differ; see above")

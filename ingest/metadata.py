@@ -112,11 +112,11 @@ def identity(
     """Versioned material of a product is one source, wherever it lies."""
     values = settled.values
     version = values.get("product_version") or ""
-    from_path = settled.provenance.get("product_version") == "path"
+    told_by_path = facts.version is not None and plain_version(facts.version) == version
     product = values.get("product")
     return Identity(
         source=named_source or (product if product and version else root),
-        path=facts.path if from_path else path,
+        path=facts.path if told_by_path else path,
         language=values["language"],
         edition=version,
         edition_key=version_key(version) if version else "",

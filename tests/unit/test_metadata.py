@@ -138,6 +138,15 @@ def test_versions_of_a_page_are_editions_of_one_document_and_languages_are_not()
     assert settled("nimbus/v2.0/other.md", language="en")[0] != new[0]
 
 
+def test_a_version_that_the_page_states_itself_is_taken_out_of_its_path_as_well() -> None:
+    old = settled("v1.0/guide.md", language="en", product="nimbus", product_version="1.0")
+    new = settled("v2.0/guide.md", language="en", product="nimbus", product_version="v2.0")
+    assert old[0] == new[0]
+    assert (old[1], new[1]) == ("1.0", "2.0")
+    other = settled("v2.0/guide.md", language="en", product="nimbus", product_version="3.0")
+    assert other[0] != new[0]
+
+
 def test_a_product_with_a_version_is_one_source_wherever_it_lies() -> None:
     facts = PathFacts(path="a.md")
     fields = {"product": "nimbus", "product_version": "2.0", "language": "en"}
