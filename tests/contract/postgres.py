@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import tempfile
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,10 +36,10 @@ def postgres_url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def ledger_template(postgres_url: str) -> str:
     """Name of a migrated, empty database to copy."""
-    import asyncio
-
     name = _create(postgres_url, "TEMPLATE template0 ENCODING 'UTF8'")
-    asyncio.run(migrate(make_conninfo(postgres_url, dbname=name), PostgresSettings()))
+    migration = migrate(make_conninfo(postgres_url, dbname=name), PostgresSettings())
+    with ThreadPoolExecutor(1) as beside_any_loop:
+        beside_any_loop.submit(asyncio.run, migration).result()
     return name
 
 
@@ -46,6 +48,21 @@ def database_url(postgres_url: str, ledger_template: str) -> Iterator[str]:
     """URL of a fresh, migrated database; dropped afterwards."""
     with fresh_database(postgres_url, ledger_template) as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def module_database_url(postgres_url: str, ledger_template: str) -> Iterator[str]:
+    """URL of a migrated database that the tests of a module share; `wipe` it before use."""
+    with fresh_database(postgres_url, ledger_template) as url:
+        yield url
+
+
+def wipe(url: str) -> None:
+    """Empty all tables: much faster than a new database."""
+    find = "SELECT string_agg(tablename, ', ') FROM pg_tables WHERE schemaname = 'public' AND "
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute(find + "tablename <> 'schema_migrations'").fetchone()
+        connection.execute(f"TRUNCATE {row[0] if row else ''}".encode())
 
 
 @contextmanager
@@ -58,7 +75,7 @@ def embedded_server() -> Iterator[str]:
         Path(folder).chmod(0o755)
         server = get_server(Path(folder) / "data", cleanup_mode="stop")
         try:
-            url = server.get_uri()
+            url = str(server.get_uri())
             with psycopg.connect(url, autocommit=True) as connection:
                 for setting in ("fsync", "synchronous_commit", "full_page_writes"):
                     connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -65,7 +64,7 @@ def _any_of(name: str, wanted: Sequence[Scalar], values: dict[str, object]) -> s
             truncated = f"date_trunc('milliseconds', {column})"
             return f"{truncated} = ANY({_bind(moments, values)}::text[]::timestamptz[])"
         case "number":
-            numbers = [float(_ceiling(one)) for one in wanted if _ceiling(one) == one]
+            numbers = [_number(one) for one in wanted]
             return f"{column} = ANY({_bind(numbers, values)}::float8[])"
         case "flag":
             return f"{column} = ANY({_bind(list(wanted), values)}::boolean[])"
@@ -89,7 +88,7 @@ def _bound(name: str, bound: Scalar, values: dict[str, object]) -> str:
         case "moment":
             return f"{_bind(_moment_text(bound), values)}::text::timestamptz"
         case "number":
-            return f"{_bind(_ceiling(bound), values)}::float8"
+            return f"{_bind(_number(bound), values)}::float8"
         case _:
             return _bind(bound, values)
 
@@ -126,12 +125,8 @@ def _moment_text(value: Scalar) -> str:
         return "infinity" if value.year > _EPOCH.year else "-infinity"
 
 
-def _ceiling(value: Scalar) -> float:
-    """The least double that is not below a number, whole numbers of any size included."""
+def _number(value: Scalar) -> float:
+    """Exact: filters take no whole number that a double cannot hold."""
     if not isinstance(value, int | float):
         raise TypeError(f"{value!r} is not a number")
-    try:
-        nearest = float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
+    return float(value)

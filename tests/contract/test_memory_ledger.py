@@ -1,0 +1,17 @@
+"""The reference ledger keeps the contract."""
+
+from __future__ import annotations
+
+import pytest
+
+from cluster.stores.memory.ledger import MemoryLedger
+from cluster.stores.protocols import Ledger
+from contract.ledger import DocumentsContract
+from contract.ledger_filters import FiltersContract
+from contract.ledger_operations import OperationsContract
+
+
+class TestMemoryLedger(DocumentsContract, FiltersContract, OperationsContract):
+    @pytest.fixture
+    def ledger(self) -> Ledger:
+        return MemoryLedger()
