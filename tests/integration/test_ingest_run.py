@@ -1,0 +1,301 @@
+"""Runs from start to end on the reference stores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ingesting import CLOCK, NOW, TENANT, Bench, settings_for, write_pages
+
+from cluster.errors import InvalidRequest, ModelError, NotFound, StackError
+from cluster.model import ItemProblem, Run, Vectors
+from cluster.models.open import describe
+from cluster.models.protocols import Embedder
+from cluster.stores.protocols import Transaction
+from ingest.loop import Once
+from ingest.run import (
+    activate,
+    is_running,
+    mark_interrupted,
+    this_process,
+    wait_until_visible,
+)
+from ingest.worker import MAX_TRIES, Worker
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.link.close()
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    write_pages(folder, 5, words=300)
+    return folder
+
+
+def run_of(bench: Bench, run_id: str) -> tuple[Run, list[ItemProblem]]:
+    return bench.link.call(lambda tx: tx.runs.get(TENANT, run_id))
+
+
+def test_a_second_run_parses_and_embeds_nothing(bench: Bench, pages: Path) -> None:
+    first = bench.ingest(pages)
+    assert (first.counts["parsed"], first.counts["published"]) == (5, 5)
+    assert first.counts["embedded"] == first.counts["chunks"] == len(bench.embedder.encoded)
+    before = bench.documents()
+    bench.embedder.encoded.clear()
+    bench.opened.unload()
+    second = bench.ingest(pages)
+    assert second.counts["unchanged"] == second.counts["loaded"] == 5
+    assert second.counts.get("parsed", 0) == second.counts["embedded"] == 0
+    assert bench.embedder.encoded == []
+    assert bench.documents() == before
+
+
+def test_one_edited_page_encodes_only_the_chunks_that_changed(bench: Bench, pages: Path) -> None:
+    bench.ingest(pages)
+    bench.embedder.encoded.clear()
+    page = pages / "page002.md"
+    page.write_text(page.read_text(encoding="utf-8").replace("word2x2x5 ", "changed "), "utf-8")
+    again = bench.ingest(pages)
+    assert (again.counts["unchanged"], again.counts["parsed"]) == (4, 1)
+    assert again.counts["embedded"] == 1
+    assert again.counts["from_cache"] == again.counts["chunks"] - 1
+    assert len(bench.embedder.encoded) == 1
+    assert "changed" in bench.embedder.encoded[0]
+
+
+def test_a_page_that_shrinks_leaves_no_chunk_behind(bench: Bench, pages: Path) -> None:
+    bench.ingest(pages)
+    many = len(bench.indexed())
+    (pages / "page000.md").write_text("# Page 0\n\nshort.\n", encoding="utf-8")
+    bench.ingest(pages)
+    counts = bench.counts()
+    assert counts["documents"] == 5
+    assert counts["chunks"] == len(bench.indexed()) < many
+
+
+def test_a_page_that_is_gone_is_retired_only_when_asked_for(bench: Bench, pages: Path) -> None:
+    bench.ingest(pages)
+    (pages / "page004.md").unlink()
+    bench.ingest(pages)
+    assert len(bench.documents()) == 5
+    retired = bench.ingest(pages, retire_missing=True)
+    assert retired.counts["retired"] == 1
+    assert [each.path for each in bench.documents()].count("page004.md") == 0
+    assert len(bench.documents()) == 4
+
+
+def test_nothing_is_retired_when_the_source_could_not_be_read_whole(
+    bench: Bench, pages: Path
+) -> None:
+    bench.ingest(pages)
+    (pages / "page004.md").unlink()
+    (pages / "page003.md").unlink()
+    (pages / "page003.md").symlink_to(pages / "nowhere")
+    summary = bench.ingest(pages, retire_missing=True)
+    assert summary.counts.get("retired", 0) == 0
+    assert len(bench.documents()) == 5
+
+
+def test_a_dry_run_says_what_would_happen_and_writes_nothing(bench: Bench, pages: Path) -> None:
+    summary = bench.ingest(pages, dry_run=True)
+    assert (summary.counts["parsed"], summary.counts["published"]) == (5, 5)
+    assert bench.documents() == []
+    assert bench.link.call(lambda tx: tx.runs.latest(TENANT, limit=5)) == []
+    assert bench.link.call(lambda tx: tx.generations.active()) is None
+
+
+def test_the_same_page_from_two_places_comes_once_and_the_other_is_told(
+    bench: Bench, tmp_path: Path
+) -> None:
+    for place in ("one", "two"):
+        (tmp_path / place / "nimbus" / "v2.0").mkdir(parents=True)
+        page = tmp_path / place / "nimbus" / "v2.0" / "guide.md"
+        page.write_text(f"# Guide\n\nThis is the guide of {place}.\n", encoding="utf-8")
+    for _ in range(2):
+        summary = bench.ingest(tmp_path / "one", tmp_path / "two")
+        (problem,) = summary.problems
+        assert (problem.kind, problem.outcome) == ("duplicate", "failed")
+        assert "/two/" in problem.origin
+        assert "/one/" in problem.reason
+        assert "--source" in problem.reason
+    (kept,) = bench.documents()
+    assert (kept.source, kept.path, kept.edition) == ("nimbus", "nimbus/guide.md", "2.0")
+    apart = bench.ingest(tmp_path / "two", source="second")
+    assert not apart.problems
+    assert len(bench.documents()) == 2
+
+
+def test_items_that_cannot_be_read_are_told_and_the_rest_comes_through(
+    bench: Bench, pages: Path
+) -> None:
+    (pages / "empty.md").write_bytes(b"")
+    (pages / "nul.md").write_bytes(b"# Zero\n\nbefore\0after \xf0\x9f\x91\xa9\xe2\x80\x8d words\n")
+    summary = bench.ingest(pages)
+    assert summary.state == "succeeded"
+    told, problems = run_of(bench, summary.run_id)
+    assert told.counts["skipped"] == 1
+    assert [(each.kind, each.origin.rsplit("/", 1)[-1]) for each in problems] == [
+        ("empty", "empty.md")
+    ]
+    assert len(bench.documents()) == 6
+
+
+def test_a_run_in_which_every_item_failed_has_failed(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "c.jsonl").write_text("{broken\n{too\n", encoding="utf-8")
+    summary = bench.ingest(tmp_path / "c.jsonl")
+    assert summary.state == "failed"
+    assert summary.counts["failed"] == 2
+    assert run_of(bench, summary.run_id)[0].state == "failed"
+
+
+def test_turns_are_kept_one_by_one_with_speaker_and_time(bench: Bench, tmp_path: Path) -> None:
+    turns = [
+        {"speaker": "Ada", "text": "I moved to Lisbon.", "session": "s1", "time": "2024-05-01"},
+        {"speaker": "Bo", "text": "你喜欢那里吗？", "session": "s1", "time": "2024-05-01"},
+    ]
+    file = tmp_path / "chat.jsonl"
+    file.write_text("\n".join(json.dumps(turn) for turn in turns), encoding="utf-8")
+    bench.ingest(file)
+    assert bench.counts()["turns"] == 2
+    kinds = {(each.kind, each.source_type, each.quote_policy) for each in bench.documents()}
+    assert kinds == {("turn", "conversation", "citable")}
+    assert sorted(bench.embedder.encoded) == sorted(turn["text"] for turn in turns)
+
+
+def test_another_encoder_is_refused_with_the_way_out(bench: Bench, pages: Path) -> None:
+    bench.ingest(pages)
+    other = replace(describe(bench.settings), fingerprint="other@1")
+    with pytest.raises(InvalidRequest, match=r"hashing-64@1.*other@1.*PALIMPSEST_HOME"):
+        activate(bench.link, other)
+
+
+class Breaking:
+    """An embedder that breaks after some calls."""
+
+    def __init__(self, bench: Bench, calls: int) -> None:
+        self._inner = bench.embedder
+        self._calls = calls
+        self.dim, self.fingerprint = self._inner.dim, self._inner.fingerprint
+        self.max_tokens = self._inner.max_tokens
+        self.count_tokens = self._inner.count_tokens
+        self.embed_queries = self._inner.embed_queries
+
+    def embed_documents(self, texts: Sequence[str], *, languages: Sequence[str]) -> Vectors:
+        self._calls -= 1
+        if self._calls < 0:
+            raise ModelError("the weights are damaged")
+        return self._inner.embed_documents(texts, languages=languages)
+
+
+def test_a_run_that_broke_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    write_pages(tmp_path, 12)
+    whole, broken = (Bench(settings_for(block_items=4)) for _ in range(2))
+    whole.ingest(tmp_path)
+    broken.opened = _once(Breaking(broken, 1))
+    with pytest.raises(ModelError, match="damaged"):
+        broken.ingest(tmp_path)
+    (run,) = broken.link.call(lambda tx: tx.runs.latest(TENANT, limit=5))
+    assert (run.state, run.error) == ("failed", "the weights are damaged")
+    broken.opened = _once(broken.embedder)
+    again = broken.ingest(tmp_path)
+    assert (again.counts["unchanged"], again.counts["parsed"]) == (4, 8)
+    assert broken.documents() == whole.documents()
+    assert broken.indexed() == whole.indexed()
+    for each in (whole, broken):
+        each.link.close()
+
+
+def test_runs_whose_process_is_gone_are_interrupted(bench: Bench) -> None:
+    gone = "{}:{}:{}".format(*this_process().split(":")[:1], 2**22 + 1, 1.0)
+    for name, process in (("run_a", gone), ("run_b", this_process())):
+        run = Run(
+            run_id=name, tenant=TENANT, arguments={"process": process}, state="running",
+            started_at=NOW, finished_at=None, counts={"loaded": 3},
+        )  # fmt: skip
+        bench.link.call(lambda tx, run=run: tx.runs.start(run))  # type: ignore[misc]
+    mark_interrupted(bench.link, TENANT, CLOCK)
+    assert run_of(bench, "run_a")[0].state == "interrupted"
+    assert run_of(bench, "run_a")[0].counts == {"loaded": 3}
+    assert run_of(bench, "run_b")[0].state == "running"
+    assert is_running(this_process())
+
+
+def test_an_indexer_that_does_not_move_is_told_with_its_lag(bench: Bench, pages: Path) -> None:
+    bench.ingest(pages)
+    page = pages / "page000.md"
+    page.write_text("# Page 0\n\nnew words.\n", encoding="utf-8")
+    bench.index = lambda: None  # type: ignore[method-assign]
+    bench.ingest(pages)
+    with pytest.raises(StackError, match=r"1 documents wait.*owes 1 entries"):
+        wait_until_visible(bench.link, TENANT, stuck_after_s=0.0, sleep=lambda _s: None)
+
+
+def upload(bench: Bench, name: str, content: bytes, **arguments: str) -> str:
+    run_id = f"run_{name}"
+    run = Run(
+        run_id=run_id, tenant=TENANT, arguments={}, state="queued", started_at=NOW,
+        finished_at=None, counts={},
+    )  # fmt: skip
+
+    async def put(tx: Transaction) -> None:
+        await tx.runs.start(run)
+        await tx.uploads.put(
+            run_id, TENANT, name=name, media_type=None, content=content, arguments=arguments
+        )
+
+    bench.link.call(put)
+    return run_id
+
+
+def worker_of(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Worker:
+    """A worker beside an indexer that is at once done."""
+    monkeypatch.setattr("ingest.worker.wait_until_visible", lambda *_a, **_k: bench.index())
+    return Worker(bench.settings, bench.link, bench.opened, CLOCK)
+
+
+def test_uploads_are_worked_off_and_leave(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = worker_of(bench, monkeypatch)
+    good = upload(
+        bench, "note.md", b"# Note\n\nSome words.\n", title="Mine", tags='["a", "b"]', owner="ada"
+    )
+    bad = upload(bench, "empty.txt", b"  \n")
+    lines = upload(bench, "c.jsonl", b'{"id": 1, "text": "one"}\n{broken\n')
+    assert worker.step() == 3
+    assert run_of(bench, good)[0].state == "succeeded"
+    failed, problems = run_of(bench, bad)
+    assert (failed.state, [each.kind for each in problems]) == ("failed", ["empty"])
+    corpus, problems = run_of(bench, lines)
+    assert (corpus.state, corpus.counts["parsed"], len(problems)) == ("succeeded", 1, 1)
+    with pytest.raises(NotFound):
+        bench.link.call(lambda tx: tx.uploads.get(good))
+    assert worker.step() == 0
+
+
+def test_an_upload_that_always_breaks_is_given_up(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def burst(*_arguments: Any, **_named: Any) -> None:
+        raise RuntimeError("boom")
+
+    worker = worker_of(bench, monkeypatch)
+    run_id = upload(bench, "note.md", b"# Note\n\nSome words.\n")
+    monkeypatch.setattr("ingest.worker.from_upload", burst)
+    ended = [worker.step() for _ in range(MAX_TRIES + 1)]
+    assert ended == [0] * MAX_TRIES + [1]
+    run, _ = run_of(bench, run_id)
+    assert run.state == "failed"
+    assert run.error == f"given up after {MAX_TRIES} tries"
+
+
+def _once(embedder: Embedder) -> Once:
+    return Once(lambda: embedder)
