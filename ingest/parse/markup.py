@@ -26,8 +26,10 @@ _ADOC_FENCE = re.compile(r"(-{4,}|\.{4,}|`{3,}.*|\+{4,})\s*$")
 _ADOC_TABLE = re.compile(r"[|,:!]={3,}\s*$")
 _ADOC_CELL = re.compile(r"(?:(?<=\s)|^)(?:\d*\.?\d*[+*])?[<^>]?(?:\.[<^>])?[aehlmsdv]?\|(?!=)")
 _ADOC_ATTRIBUTE = re.compile(r":(?P<name>[\w-]{1,40}):\s+(?P<value>\S.*)")
-_ADOC_FIELDS = {"author": "author", "revdate": "published_at", "revnumber": "version",
-                "lang": "language", "keywords": "keywords", "description": "description"}  # fmt: skip
+_ADOC_FIELDS = {
+    "author": "author", "revdate": "published_at", "revnumber": "version", "lang": "language",
+    "keywords": "keywords", "description": "description",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from xml.etree.ElementTree import Element
 
 import mammoth  # type: ignore[import-untyped]  # ships no types
 from markitdown import StreamInfo
-from markitdown.converter_utils.docx.pre_process import pre_process_docx
 from markitdown.converters import PptxConverter
 
 from cluster.errors import UnreadableItem
 from ingest.parse.containers import open_zip, read_xml
+from ingest.parse.docx_source import readable_docx
 from ingest.parse.faults import damage_of
 from ingest.parse.html import html_pieces
 from ingest.parse.markdown import find_links, first_title
@@ -44,13 +44,6 @@ _CORE = {
 _SLIDE = re.compile(r"<!-- Slide number: (\d+) -->")
 _SLIDE_MEMBER = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
-_STRICT = b"http://purl.oclc.org/ooxml/"
-_STRICT_NAMES = (
-    (b"http://purl.oclc.org/ooxml/wordprocessingml/", b"http://schemas.openxmlformats.org/wordprocessingml/2006/"),
-    (b"http://purl.oclc.org/ooxml/officeDocument/relationships/", b"http://schemas.openxmlformats.org/officeDocument/2006/relationships/"),
-    (b"http://purl.oclc.org/ooxml/officeDocument/", b"http://schemas.openxmlformats.org/officeDocument/2006/"),
-    (b"http://purl.oclc.org/ooxml/drawingml/", b"http://schemas.openxmlformats.org/drawingml/2006/"),
-)  # fmt: skip
 
 
 def parse_docx(content: bytes, *, limits: ParseLimits) -> Parsed:
@@ -60,13 +53,12 @@ def parse_docx(content: bytes, *, limits: ParseLimits) -> Parsed:
         fields = core_fields(archive)
         above = list(_running_text(archive, "header"))
         below = list(_running_text(archive, "footer"))
-        content = _transitional(archive, content)
-        has_formulas = b"oMath" in _member(archive, "word/document.xml")
+        source = readable_docx(archive)
     with damage_of("DOCX"):
-        stream = io.BytesIO(content)
-        source = pre_process_docx(stream) if has_formulas else stream
         pictures = mammoth.images.img_element(_no_image)
-        page = mammoth.convert_to_html(source, style_map=_STYLES, convert_image=pictures).value
+        page = mammoth.convert_to_html(
+            io.BytesIO(source), style_map=_STYLES, convert_image=pictures
+        ).value
     pieces = [*above, *html_pieces(page, limits=limits), *below]
     return _document(pieces, media_type=DOCX, fields=fields)
 
@@ -123,25 +115,6 @@ def _document(
         links=find_links(text, blocks),
         notes=notes,
     )
-
-
-def _member(archive: zipfile.ZipFile, name: str) -> bytes:
-    with damage_of("DOCX"):
-        return archive.read(name) if name in archive.namelist() else b""
-
-
-def _transitional(archive: zipfile.ZipFile, content: bytes) -> bytes:
-    """Strict OOXML says the same under other namespaces; readers know the usual ones."""
-    if _STRICT not in _member(archive, "word/document.xml"):
-        return content
-    target = io.BytesIO()
-    with damage_of("DOCX"), zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as rewritten:
-        for member in archive.infolist():
-            data = archive.read(member)
-            for strict, usual in _STRICT_NAMES:
-                data = data.replace(strict, usual)
-            rewritten.writestr(member.filename, data)
-    return target.getvalue()
 
 
 def _running_text(archive: zipfile.ZipFile, part: str) -> Iterator[Piece]:

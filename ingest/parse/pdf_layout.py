@@ -23,7 +23,7 @@ _WIDE_TABLE = 4
 """With so many columns two rows are enough."""
 _COMMON = 0.2
 """A size in which so much of the text is set is no size of headings."""
-_COLUMN = 0.4
+_COLUMN = 0.3
 """Narrower lines than this share of the page's text are not filled up and run on."""
 _LONG_CELL = 45
 _MANY_LONG = 0.3
@@ -84,7 +84,7 @@ def page_pieces(lines: Sequence[Line], style: Style, *, page: int) -> Iterator[P
 
 
 def _piece(lines: Sequence[Line], style: Style, level: int, page: int, page_width: float) -> Piece:
-    if level:
+    if level and sum(len(line.text) for line in lines) <= _LONGEST_HEADING:
         title = " ".join(line.text for line in lines).replace("\u00ad ", "").replace("\u00ad", "")
         return Piece(kind="heading", text=title, level=level, page=page)
     if _is_listing(lines[0], style):
@@ -97,7 +97,7 @@ def _piece(lines: Sequence[Line], style: Style, level: int, page: int, page_widt
 def _heading_level(line: Line, style: Style) -> int:
     """1 to 4 by size; a short bold line of body size that is no sentence is one level lower."""
     text = line.text
-    letters = sum(2 if "\u2e80" < letter else 1 for letter in text if letter.isalpha())
+    letters = sum(2 if letter > "\u2e80" else 1 for letter in text if letter.isalpha())
     if not 1 < letters <= _LONGEST_HEADING or _BULLET.match(text) or len(line.cells) > _MIN_COLUMNS:
         return 0
     size = _rounded(line.size)
@@ -122,7 +122,7 @@ def _continues(before: Line, line: Line, style: Style, level: int) -> bool:
         return False
     gap = line.top - before.bottom
     limit = 0.9 if level else 0.75
-    same_size = abs(line.size - before.size) < 0.15 * before.size  # noqa: PLR2004
+    same_size = abs(line.size - before.size) < 0.15 * before.size
     return -2.5 * before.size < gap < limit * before.size and same_size
 
 
@@ -183,7 +183,7 @@ def _table_rows(lines: Sequence[Line], start: int) -> Sequence[Line]:
     widest = max((len(row.cells) for row in rows), default=0)
     if len(rows) < (_MIN_ROWS if widest < _WIDE_TABLE else _MIN_ROWS - 1):
         return ()
-    if long_cells > _MANY_LONG * len(cells):
+    if long_cells > _MANY_LONG * len(cells) or len(_columns(rows)) < _MIN_COLUMNS:
         return ()
     return rows
 
@@ -203,13 +203,7 @@ def _overlap(cell: Cell, other: Cell) -> bool:
 
 
 def _grid(rows: Sequence[Line]) -> list[list[str]]:
-    """Columns are the stretches that cells of any row cover without a break."""
-    columns: list[list[float]] = []
-    for cell in sorted((c for row in rows for c in row.cells), key=lambda c: c.left):
-        if columns and cell.left < columns[-1][1]:
-            columns[-1][1] = max(columns[-1][1], cell.right)
-        else:
-            columns.append([cell.left, cell.right])
+    columns = _columns(rows)
     grid = []
     for row in rows:
         filled = [""] * len(columns)
@@ -219,6 +213,17 @@ def _grid(rows: Sequence[Line]) -> list[list[str]]:
             filled[place] = f"{filled[place]} {text}".strip()
         grid.append(filled)
     return grid
+
+
+def _columns(rows: Sequence[Line]) -> list[list[float]]:
+    """`[left, right]` of the stretches that cells of any row cover without a break."""
+    columns: list[list[float]] = []
+    for cell in sorted((c for row in rows for c in row.cells), key=lambda c: c.left):
+        if columns and cell.left < columns[-1][1]:
+            columns[-1][1] = max(columns[-1][1], cell.right)
+        else:
+            columns.append([cell.left, cell.right])
+    return columns
 
 
 def _rounded(size: float) -> float:

@@ -104,6 +104,9 @@ def _lines(page: Any, text_page: Any) -> Iterator[Line]:
         if not letter.isspace():
             last = index
         glyphs.append(_turned(letter, box, turn, width, height))
+        if letter in _HYPHENS:  # stands for the hyphen and the line end behind it
+            yield from _line(glyphs, _font(text_page, first, last))
+            glyphs = []
     if glyphs:
         yield from _line(glyphs, _font(text_page, first, last))
 
@@ -160,10 +163,18 @@ def _mended(glyphs: list[_Glyph], size: float) -> list[_Glyph]:
             if -_NO_GAP * 4 * size < gap < _NO_GAP * size and after.letter.isascii():
                 continue
         kept.append(glyph)
-        if len(kept) > 1 and glyph.letter == "\u0644" and kept[-2].letter in _ALEFS:
-            if (kept[-2].left, kept[-2].right) == (glyph.left, glyph.right):
-                kept[-2], kept[-1] = kept[-1], kept[-2]
+        if len(kept) > 1 and _is_ligature(kept[-2], glyph):
+            kept[-2], kept[-1] = kept[-1], kept[-2]
     return kept
+
+
+def _is_ligature(before: _Glyph, glyph: _Glyph) -> bool:
+    """Alef before lam in one and the same box."""
+    return (
+        glyph.letter == "\u0644"
+        and before.letter in _ALEFS
+        and (before.left, before.right) == (glyph.left, glyph.right)
+    )
 
 
 def _cells(glyphs: list[_Glyph], gap: float) -> Iterator[Cell]:
