@@ -17,7 +17,7 @@ from cluster.errors import StackError
 from cluster.settings import Settings
 from cluster.stack import logs, processes
 from cluster.stack.home import Home, check_owner, home_of, prepare_home, room
-from cluster.stack.ports import check_port, holder
+from cluster.stack.ports import check_port
 from cluster.stack.services import Endpoints, endpoints
 from cluster.stack.spec import ServiceSpec, in_order, to_json
 from cluster.stack.state import PartState, StackState, locked, read_state
@@ -166,9 +166,7 @@ def _check_ports(home: Home, specs: Sequence[ServiceSpec], state: StackState | N
     own = {process.pid for process in _left(home, state)}
     for spec in specs:
         for port in spec.ports:
-            process = holder(port.number) if own else None
-            if process is None or process.pid not in own:
-                check_port(port)
+            check_port(port, own=own)
 
 
 def _launch(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from collections.abc import Collection
 
 import psutil
 
@@ -20,14 +21,20 @@ def free_port() -> int:
         return port
 
 
-def check_port(port: Port) -> None:
-    """Raises `StackError` naming the port, who has it if that can be seen, and the setting."""
+def check_port(port: Port, *, own: Collection[int] = ()) -> None:
+    """Raises `StackError` naming the port, who has it if that can be seen, and the setting.
+
+    `own` are process ids of the same stack: what they hold is free for it (Ray holds the port
+    of the Serve application longer than the process that deployed it lives).
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trial.bind((port.host, port.number))
         except OSError as error:
-            raise StackError(_refused(port, error)) from error
+            found = holder(port.number)
+            if found is None or found.pid not in own:
+                raise StackError(_refused(port, error, found)) from error
 
 
 def holder(port: int) -> psutil.Process | None:
@@ -46,12 +53,12 @@ def holder(port: int) -> psutil.Process | None:
     return None
 
 
-def _refused(port: Port, error: OSError) -> str:
+def _refused(port: Port, error: OSError, found: psutil.Process | None) -> str:
     variable = PREFIX + port.setting.replace(".", "__").upper()
     way_out = f"set {port.setting} (or {variable}) to another port"
     if error.errno != errno.EADDRINUSE:
         return f"cannot listen on {port.host}:{port.number}: {error.strerror}; {way_out}"
-    return f"port {port.number} is taken by {_name(holder(port.number))}; end that, or {way_out}"
+    return f"port {port.number} is taken by {_name(found)}; end that, or {way_out}"
 
 
 def _name(process: psutil.Process | None) -> str:

@@ -17,7 +17,8 @@ from cluster.stack.ports import free_port
 
 
 def main(folder: Path, port: int, logical_cpus: int, store_mb: int) -> None:
-    _own(folder)
+    # Ray opens its folder to everyone: the one around it is closed.
+    _own(folder.parent)
     _drop_old_sessions(folder)
     from ray.scripts import scripts
 
@@ -41,7 +42,7 @@ def _no_client() -> ImportError:
 
 
 def _own(folder: Path) -> None:
-    """The folder may lie in a place where everyone can write: take only one that is ours."""
+    """The folder may lie where everyone can write: take only one that is ours, and close it."""
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():

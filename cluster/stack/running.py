@@ -44,8 +44,9 @@ class Running:
     def start(self) -> None:
         """Raises `StackError` when a port is taken or the program cannot be run."""
         self.sweep()
+        own = {process.pid for process in processes.members(self._home.root)}
         for port in self.spec.ports:
-            check_port(port)
+            check_port(port, own=own)
         logs.bound(self._log)
         self._log_start = logs.size(self._log)
         environ = {**_inherited(), **self.spec.env}
@@ -82,9 +83,10 @@ class Running:
         words = logs.last_lines(self._log, since=self._log_start)
         if room(self._home.root) < FULL_BYTES:
             return f"the disk of {self._home.root} is full; make room there\n{words}".strip()
-        if words or self._child is None or self._child.returncode is None:
-            return words
-        return f"ended with status {self._child.returncode} and no message"
+        status = self._child.returncode if self._child is not None else None
+        if status is not None and status < 0:
+            return f"was ended by {_signal_name(-status)}"
+        return words or f"ended with status {status} and no message"
 
     def probe(self, *, was_ready: bool) -> bool | None:
         """The newest answer, once; asks again in the background when it is time."""
@@ -132,6 +134,13 @@ class Running:
         answer = probes.ask(self.spec.probe, age_s=age_s, was_ready=was_ready)
         if self._asked_at == asked_at:
             self._answer, self._asked_at = answer, None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _inherited() -> dict[str, str]:

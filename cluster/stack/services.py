@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +48,8 @@ RAYLET_SOCKET = "sockets/raylet"
 
 LONGEST_RAY_FOLDER = 40
 """A Unix socket path holds 107 bytes; Ray puts up to 66 behind its folder."""
+
+SHORT = Path("/tmp")  # noqa: S108 - the folder in it is taken only if it is ours and closed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +162,7 @@ def ray_folder(home: Home) -> Path:
     if len(os.fsencode(inside)) <= LONGEST_RAY_FOLDER:
         return inside
     name = hashlib.sha256(os.fsencode(home.root)).hexdigest()[:8]
-    return Path(tempfile.gettempdir()) / f"palimpsest-{os.geteuid()}-{name}"
+    return SHORT / f"palimpsest-{os.geteuid()}-{name}" / "r"
 
 
 def _leaves(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:

@@ -127,6 +127,7 @@ class Supervisor:
             self._running[spec.name].start()
         except (StackError, OSError) as error:
             self._parts[spec.name] = fell(self._parts[spec.name], now=now, error=str(error))
+            _say(f"{spec.name}: {error}")
             return
         self._write()
         for other in self._specs:
