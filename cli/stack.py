@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import asyncio
 import json
 from dataclasses import asdict
 
@@ -10,8 +10,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from cluster.errors import StackError, StoreError
 from cluster.settings import Settings, load_settings
 from cluster.stack import control
+from cluster.stack.contents import Contents, look_into
 from cluster.stack.services import module_service, store_services
 from cluster.stack.spec import Port, Probe, ServiceSpec
 
@@ -27,8 +29,7 @@ def register(app: typer.Typer) -> None:
 
 def service_specs(settings: Settings) -> list[ServiceSpec]:
     """All parts of the local stack: the stores, the indexer, the worker, the application."""
-    specs = [*store_services(settings), _worker(settings), _serve(settings)]
-    return [spec for spec in specs if _there(spec)]
+    return [*store_services(settings), _worker(settings), _serve(settings)]
 
 
 def up() -> None:
@@ -48,11 +49,35 @@ def status(
     as_json: bool = typer.Option(False, "--json", help="For machines."),
 ) -> None:
     """What runs, since when, with how much memory, and where it answers."""
-    found = control.status(load_settings())
+    settings = load_settings()
+    found = control.status(settings)
+    held, why_not = _contents(settings, found)
     if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
-    else:
-        _print(found)
+        ledger = asdict(held) if held else None
+        typer.echo(json.dumps({**asdict(found), "ledger": ledger}, indent=2))
+        return
+    _print(found)
+    if held:
+        _print_contents(held)
+    elif why_not:
+        typer.echo(f"the ledger does not answer: {why_not}")
+
+
+def _contents(settings: Settings, found: control.StackStatus) -> tuple[Contents | None, str]:
+    """Asked only when the stack runs at all."""
+    if found.supervisor == "none":
+        return None, ""
+    try:
+        return asyncio.run(look_into(settings)), ""
+    except (StoreError, StackError) as error:
+        return None, str(error)
+
+
+def _print_contents(held: Contents) -> None:
+    counts = ", ".join(f"{count:,} {name}" for name, count in held.counts.items())
+    typer.echo(f"ledger: {counts}")
+    owed = f"{held.owed:,} entries behind, by {held.lag_s:.1f} s" if held.owed else "up to date"
+    typer.echo(f"indexes: {owed}; encoder {held.encoder or 'not chosen yet'}")
 
 
 def _worker(settings: Settings) -> ServiceSpec:
@@ -71,10 +96,6 @@ def _serve(settings: Settings) -> ServiceSpec:
         ports=(Port(number=settings.serve.port, setting="serve.port", host=settings.serve.host),),
         endpoint=url,
     )
-
-
-def _there(spec: ServiceSpec) -> bool:
-    return importlib.util.find_spec(spec.command[2]) is not None
 
 
 def _print(found: control.StackStatus) -> None:

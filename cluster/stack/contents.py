@@ -1,0 +1,38 @@
+"""What does the ledger hold, and how far are the indexes behind it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cluster.settings import Settings
+from cluster.stores.open import open_ledger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """`counts` as `Documents.counts`, over all tenants. `owed`: index entries not yet worked
+    off, the oldest of them `lag_s` old. `encoder`: its fingerprint, once there is one."""
+
+    counts: Mapping[str, int]
+    owed: int
+    lag_s: float
+    encoder: str | None
+
+
+async def look_into(settings: Settings) -> Contents:
+    """Raises `StoreError` when the ledger does not answer."""
+    ledger = await open_ledger(settings)
+    try:
+        async with ledger.transaction() as tx:
+            counts = await tx.documents.counts(None)
+            owed, lag = await tx.outbox.lag()
+            generation = await tx.generations.active()
+    finally:
+        await ledger.close()
+    return Contents(
+        counts=counts,
+        owed=owed,
+        lag_s=lag.total_seconds(),
+        encoder=generation.fingerprint if generation else None,
+    )
