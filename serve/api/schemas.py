@@ -161,6 +161,7 @@ class TextUpload(_Body):
         ),
         AfterValidator(_plain),
     ]
+    source: Annotated[Plain | None, Field(description="Where it belongs; a name in it.")] = None
     media_type: Plain | None = None
     title: Plain | None = None
     author: Plain | None = None
