@@ -66,7 +66,9 @@ class EncoderSettings(_Section):
     centred: bool = Field(True, description="take the mean of the language off each vector")
     query_prompt: str | None = Field(None, description="unset: as the model says")
     document_prompt: str | None = Field(None, description="unset: as the model says")
-    batch_tokens: int = Field(4096, ge=64, description="padded tokens in one forward pass")
+    batch_tokens: int = Field(
+        4096, ge=64, description="padded tokens in one forward pass; on CPU at most 1024"
+    )
     threads: int = Field(0, ge=0, description="0: as many as the machine has cores")
     hashing_dim: int = Field(384, ge=8, le=4096, description="only for backend hashing (tests)")
 
