@@ -88,7 +88,7 @@ def _definitions(lines: list[str]) -> Iterator[tuple[int, str]]:
         while first > 0 and _ATTACHED.match(lines[first - 1]):
             first -= 1
         if first > 0:
-            yield first, match["name"]
+            yield first, match["name"].rstrip(":")
 
 
 def _block(

@@ -96,7 +96,7 @@ def _header_rows(rows: list[LexborNode]) -> int:
         cells = list(_cells(row))
         in_head = row.parent is not None and row.parent.tag == "thead"
         spanned = sum(_span(cell, "colspan") for cell in cells)
-        wide = count == 0 or 2 * spanned >= width
+        wide = count == 0 or 2 * spanned > width
         if not cells or not (in_head or (wide and all(cell.tag == "th" for cell in cells))):
             break
         width = max(width, spanned)

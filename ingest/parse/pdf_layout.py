@@ -160,14 +160,14 @@ def _listing(lines: Sequence[Line]) -> str:
         if cell.text
     ]
     letter = sorted(widths)[len(widths) // 2] or 1.0
-    shown = []
-    for line in lines:
-        row = ""
-        for cell in line.cells:
-            row += " " * max(1 if row else 0, round((cell.left - left) / letter) - len(row))
-            row += cell.text
-        shown.append(row.replace("\u00ad", "-"))
-    return "\n".join(shown)
+    return "\n".join(_listed(line, left, letter) for line in lines)
+
+
+def _listed(line: Line, left: float, letter: float) -> str:
+    row = " " * round((line.left - left) / letter) + line.cells[0].text
+    for before, cell in pairwise(line.cells):
+        row += " " * max(1, int((cell.left - before.right) / letter)) + cell.text
+    return row.replace("\u00ad", "-")
 
 
 def _table_rows(lines: Sequence[Line], start: int) -> Sequence[Line]:
