@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -166,8 +167,14 @@ def _read_metadata(row: Row) -> Metadata:
         license=row[11],
         quote_policy=row[12],
         tags=tuple(row[13]),
-        provenance=row[14],
+        provenance=dict(_read_provenance(row[14])),
     )
+
+
+@lru_cache(maxsize=1024)
+def _read_provenance(text: str) -> dict[str, str]:
+    """Pages of one source tell the same: parsed once, copied for each."""
+    return dict(json.loads(text))
 
 
 def _read_turn(row: Row) -> Turn | None:

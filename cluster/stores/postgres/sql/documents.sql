@@ -200,7 +200,7 @@ WITH hits AS MATERIALIZED (
            r.content_sha256, r.owner, r.recorded_at,
            r.title, r.author, r.language, r.source_type, r.source_url, r.published_at,
            r.updated_at, r.product, r.product_version, r.api_version, r.authority, r.license,
-           r.quote_policy, r.tags, r.provenance,
+           r.quote_policy, r.tags, r.provenance::text,
            r.conversation, r.session, r.turn_ordinal, r.speaker, r.said_at
     FROM chunks c
     JOIN revisions r ON r.revision_id = c.revision_id
