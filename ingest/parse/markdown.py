@@ -16,6 +16,10 @@ from ingest.parse.front_matter import split_front_matter
 from ingest.parse.parsed import Block, BlockKind, Parsed
 
 MAX_LINKS = 5_000
+MAX_LINKED_TEXT = 4_000_000
+MAX_EXACT_LETTERS = 8_000_000
+MAX_EXACT_LINES = 200_000
+"""Beyond these the full grammar would take minutes; see `_coarse_spans`."""
 
 _LEAVES: dict[str, BlockKind] = {
     "fence": "code",
@@ -40,6 +44,8 @@ _HTML_HEADING = re.compile(
 )
 _INLINE_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>|<!--.*?-->")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.{0,200})")
+_HEADING = re.compile(r"(#{1,6})[ \t]+(\S.{0,500})")
 _ANCHOR = re.compile(r"\s*\{[#:.][^{}]*\}\s*$")
 _MARKS = re.compile(r"(?<!\\)(\*\*\*|\*\*|\*|~~|`+|(?<!\w)__?(?=\w)|(?<=\w)__?(?!\w))")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -127,9 +133,10 @@ def plain_inline(source: str) -> str:
 
 
 def find_links(text: str, blocks: Sequence[Block]) -> tuple[tuple[str, str], ...]:
-    """`(anchor text, target)` outside code, in order, each once; pictures are no links."""
+    """`(anchor text, target)` outside code, in order, each once; pictures are no links.
+    Only the first `MAX_LINKED_TEXT` characters are looked at."""
     found: dict[tuple[str, str], None] = {}
-    for begin, end in _outside_code(text, blocks):
+    for begin, end in _outside_code(text[:MAX_LINKED_TEXT], blocks):
         for match in _LINK.finditer(text, begin, end):
             if not match.group(1):
                 found.setdefault((plain_inline(match.group(2)), match.group(3)))
@@ -143,7 +150,7 @@ def find_links(text: str, blocks: Sequence[Block]) -> tuple[tuple[str, str], ...
 def _outside_code(text: str, blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
     position = 0
     for block in blocks:
-        if block.kind == "code":
+        if block.kind == "code" and block.start < len(text):
             yield position, block.start
             position = block.end
     yield position, len(text)
@@ -160,6 +167,8 @@ _PARSER = _block_parser()
 
 def _spans(text: str) -> list[_Span]:
     tokens: list[Token] = []
+    if len(text) > MAX_EXACT_LETTERS or text.count("\n") > MAX_EXACT_LINES:
+        return list(_coarse_spans(text))
     if text:
         # Only the block rules: inline structure is not needed, and costs half the time.
         state = StateBlock(text, _PARSER, {}, tokens)
@@ -176,6 +185,31 @@ def _spans(text: str) -> list[_Span]:
             spans.append(_leaf_span(tokens, position))
         position += 1
     return spans
+
+
+def _coarse_spans(text: str) -> Iterator[_Span]:
+    """For giants: fences, `#` headings, and paragraphs between empty lines; no nesting."""
+    start, fence = 0, ""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1].startswith(fence) and not mark[2].strip():
+                yield _Span("code", start, number + 1)
+                start, fence = number + 1, ""
+            continue
+        heading = _HEADING.match(line)
+        if mark or heading or not line.strip():
+            if start < number:
+                yield _Span("paragraph", start, number)
+            start = number
+        if mark:
+            fence = mark[1]
+        elif heading:
+            yield _Span("heading", number, number + 1, len(heading[1]), plain_inline(heading[2]))
+            start = number + 1
+    if start < len(lines):
+        yield _Span("code" if fence else "paragraph", start, len(lines))
 
 
 def _closing(tokens: list[Token], position: int) -> int:

@@ -159,7 +159,7 @@ def _listing(lines: Sequence[Line]) -> str:
         for cell in line.cells
         if cell.text
     ]
-    letter = sorted(widths)[len(widths) // 2] or 1.0
+    letter = max(widths) or 1.0
     return "\n".join(_listed(line, left, letter) for line in lines)
 
 

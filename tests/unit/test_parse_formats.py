@@ -8,7 +8,7 @@ import struct
 import time
 import zipfile
 
-import openpyxl
+import openpyxl  # type: ignore[import-untyped]  # ships no types
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -140,7 +140,8 @@ def test_mail_prefers_the_plain_body_and_names_attachments() -> None:
         )
         + "内容\n".encode("gb18030")
         + (
-            b"--b\nContent-Type: application/pdf\nContent-Disposition: attachment; filename=a.pdf\n\nx\n"
+            b"--b\nContent-Type: application/pdf\n"
+            b"Content-Disposition: attachment; filename=a.pdf\n\nx\n"
             b"--b--\n"
         )
     )

@@ -138,6 +138,16 @@ def check(parsed: Parsed) -> None:
     assert not parsed.text[position:].strip()
 
 
+def test_giants_keep_headings_and_fences() -> None:
+    text = "# A\n\npara\n\n```\n# no\n\n```\n" + "- x\n" * 210_000 + "\n## B\nend"
+    parsed = parse_markdown(text)
+    check(parsed)
+    assert [b.kind for b in parsed.blocks] == [
+        *("heading", "paragraph", "code", "paragraph", "heading", "paragraph")
+    ]
+    assert parsed.blocks[-1].heading_path == ("A", "B")
+
+
 MARKS = st.sampled_from(
     [
         *("# ", "## ", "- ", "  - ", "1. ", "> ", "```\n", "~~~\n", "|a|b|\n|-|-|\n|1|2|\n"),
