@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 Claim = tuple[str, str]
@@ -17,10 +17,15 @@ class Claims(Protocol):
 
 
 class LocalClaims:
-    """In this process; first come, first served."""
+    """In this process; first come, first served. `held` are claims that were made before."""
 
-    def __init__(self) -> None:
-        self._holders: dict[str, str] = {}
+    def __init__(self, held: Mapping[str, str] | None = None) -> None:
+        self._holders = dict(held or {})
+
+    @property
+    def held(self) -> Mapping[str, str]:
+        """Identity -> label."""
+        return self._holders
 
     def claim(self, claims: Sequence[Claim]) -> list[str | None]:
         answers: list[str | None] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
@@ -39,11 +39,13 @@ Table = Any
 """A `pyarrow.Table` with the one column of `_SCHEMA`."""
 
 
-def run_on_ray(plan: Plan, units: Sequence[Unit], *, dry_run: bool = False) -> Iterator[Bundle]:
-    """Reports as they come. Ray must be initialised. An error of ours inside a worker is raised
-    here as it was; anything else is `StackError`."""
+def run_on_ray(
+    plan: Plan, units: Sequence[Unit], *, held: Mapping[str, str], dry_run: bool = False
+) -> Iterator[Bundle]:
+    """Reports as they come. Ray must be initialised. `held` are claims made before. An error
+    of ours inside a worker is raised here as it was; anything else is `StackError`."""
     _configure()
-    dataset = _pipeline(plan, units, dry_run=dry_run)
+    dataset = _pipeline(plan, units, held=held, dry_run=dry_run)
     try:
         for table in dataset.iter_batches(batch_size=None, batch_format="pyarrow"):
             yield from _rows(table)
@@ -51,7 +53,9 @@ def run_on_ray(plan: Plan, units: Sequence[Unit], *, dry_run: bool = False) -> I
         raise _ours(error) from error
 
 
-def _pipeline(plan: Plan, units: Sequence[Unit], *, dry_run: bool) -> ray.data.Dataset:
+def _pipeline(
+    plan: Plan, units: Sequence[Unit], *, held: Mapping[str, str], dry_run: bool
+) -> ray.data.Dataset:
     ingest = plan.settings.ingest
     dataset: ray.data.Dataset = ray.data.from_arrow(_blocks(units))
     dataset = _stage(dataset, PrepareBlocks, (plan,), actors=ingest.parsers)
@@ -61,7 +65,7 @@ def _pipeline(plan: Plan, units: Sequence[Unit], *, dry_run: bool) -> ray.data.D
     dataset = _stage(
         dataset,
         EmbedBlocks,
-        (plan, claims.remote()),
+        (plan, claims.remote(dict(held))),
         actors=ingest.encoders,
         gpus=ingest.encoder_gpus,
     )

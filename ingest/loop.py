@@ -36,13 +36,13 @@ def run_in_loop(
     *,
     link: LedgerLink,
     clock: Clock,
-    open_embedder: Callable[[], Embedder],
+    opened: Once,
+    claims: LocalClaims,
     dry_run: bool = False,
 ) -> Iterator[Bundle]:
     """Reports, in the order of the units."""
-    opened = Once(open_embedder)
     prepare = Prepare(plan, link, opened)
-    embed = Embed(plan, link, LocalClaims(), opened)
+    embed = Embed(plan, link, claims, opened)
     write = Write(link, clock)
     for unit in units:
         for bundle in prepare(unit):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from typing import TextIO
 
 from cluster.clock import Clock, SystemClock
 from cluster.models.open import describe, open_embedder
 from cluster.settings import Settings
 from cluster.stack.services import ray_address, ray_environment
 from cluster.stores.open import open_ledger
+from ingest.claims import LocalClaims
 from ingest.link import LedgerLink
 from ingest.loop import Once, run_in_loop
 from ingest.prepare import Plan
@@ -25,8 +28,8 @@ from ingest.stages import Bundle
 def open_surroundings(
     settings: Settings, *, always_loop: bool = False, wait_until_visible: bool = True
 ) -> Iterator[Surroundings]:
-    """The stores must be up. Few items are worked off in this process, many by Ray Data unless
-    `always_loop`."""
+    """The stores must be up. A few changed items are worked off in this process, many by Ray
+    Data unless `always_loop`."""
     clock = SystemClock()
     opened = Once(lambda: open_embedder(settings))
     with LedgerLink(lambda: open_ledger(settings)) as link:
@@ -48,13 +51,16 @@ class InLoop:
     clock: Clock
     opened: Once
 
-    def __call__(self, plan: Plan, units: Iterator[Unit], *, dry_run: bool) -> Iterator[Bundle]:
+    def __call__(
+        self, plan: Plan, units: Sequence[Unit], *, claims: LocalClaims, dry_run: bool
+    ) -> Iterator[Bundle]:
         return run_in_loop(
             plan,
             units,
             link=self.link,
             clock=self.clock,
-            open_embedder=self.opened,
+            opened=self.opened,
+            claims=claims,
             dry_run=dry_run,
         )
 
@@ -63,16 +69,32 @@ class InLoop:
 class OnRay:
     settings: Settings
 
-    def __call__(self, plan: Plan, units: Iterator[Unit], *, dry_run: bool) -> Iterator[Bundle]:
+    def __call__(
+        self, plan: Plan, units: Sequence[Unit], *, claims: LocalClaims, dry_run: bool
+    ) -> Iterator[Bundle]:
         log = self.settings.data_dir / "logs" / "ingest-ray.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         # Ray prints what its nodes say to standard output, which belongs to the summary.
         with log.open("a", encoding="utf-8") as said, redirect_stdout(said):
-            connect_ray(self.settings)
+            with _standard_error_to(said):
+                connect_ray(self.settings)
             # Ray reads its environment when it is imported, so that comes after connecting.
             from ingest.job import run_on_ray
 
-            yield from run_on_ray(plan, list(units), dry_run=dry_run)
+            yield from run_on_ray(plan, units, held=claims.held, dry_run=dry_run)
+
+
+@contextmanager
+def _standard_error_to(said: TextIO) -> Iterator[None]:
+    """Of the whole process: the native part of Ray greets on file descriptor 2."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(said.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def connect_ray(settings: Settings) -> None:

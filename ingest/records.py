@@ -75,7 +75,9 @@ def _document_entry(fields: dict[str, Any], *, position: str) -> Entry:
     if text is None:
         text = fields.get("title")
     if not isinstance(text, str):
-        raise UnreadableItem("empty", "no text: none of the known names of a text field is there")
+        raise UnreadableItem(
+            "empty", "no text: its text field is empty, or has a name that no rule knows"
+        )
     for field in ("turns", "conversation", "session", "speaker"):
         fields.pop(field, None)
     return Entry(anchor=anchor or position, path=path, text=text, fields=fields)

@@ -9,9 +9,8 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import psutil
 
@@ -21,15 +20,16 @@ from cluster.ids import content_id
 from cluster.model import Generation, ItemProblem, Run
 from cluster.settings import Settings
 from cluster.stores.protocols import Transaction
+from ingest.claims import LocalClaims
 from ingest.link import LedgerLink
 from ingest.prepare import Plan
 from ingest.progress import Summary, Watcher
 from ingest.rules import Rules, load_rules
 from ingest.sources import Listing, Unit
-from ingest.stages import Bundle, added
+from ingest.stages import Bundle, Prepare, added
 
 LOOP_ITEMS = 64
-"""Fewer items than this are worked off in this process: Ray would take longer to start."""
+"""Fewer changed items than this are worked off in this process: Ray would take longer to start."""
 
 _UPDATE_EVERY_S = 5.0
 _LOOK_EVERY_S = 0.3
@@ -67,8 +67,10 @@ class Request:
 
 
 class Executor(Protocol):
-    def __call__(self, plan: Plan, units: Iterator[Unit], *, dry_run: bool) -> Iterator[Bundle]:
-        """Reports of all units."""
+    def __call__(
+        self, plan: Plan, units: Sequence[Unit], *, claims: LocalClaims, dry_run: bool
+    ) -> Iterator[Bundle]:
+        """Reports of all units. `claims` may hold some already."""
         ...
 
 
@@ -170,15 +172,26 @@ class _Run:
         self._on.link.call(start)
 
     def execute(self) -> None:
-        listed = self._listing.units()
-        first, rest = _peek(listed, LOOP_ITEMS)
-        executor = self._on.few if rest is None else self._on.many
-        units = list(chain(first, rest or ()))
+        units = list(self._listing.units())
         self._watcher.total(sum(unit.items for unit in units))
         self._note(Bundle(problems=tuple(self._listing.problems)), failed_to_list=True)
-        for report in executor(self._plan, iter(units), dry_run=self._request.dry_run):
+        for report in self._reports(units):
             self._note(report)
         self._save(force=True)
+
+    def _reports(self, units: Sequence[Unit]) -> Iterator[Bundle]:
+        """In this process as long as little has changed; the rest is for many."""
+        claims = LocalClaims()
+        look = Prepare(self._plan, self._on.link, _no_counter)
+        changed = 0
+        for at, unit in enumerate(units):
+            changed += look.changed(unit)
+            few = changed < LOOP_ITEMS
+            executor = self._on.few if few else self._on.many
+            part = [unit] if few else units[at:]
+            yield from executor(self._plan, part, claims=claims, dry_run=self._request.dry_run)
+            if not few:
+                return
 
     def wait_until_visible(self) -> None:
         if self._on.wait_until_visible:
@@ -340,11 +353,5 @@ async def _lag(tx: Transaction, tenant: str) -> tuple[int, int, float]:
     return counts["pending"], owed, lag.total_seconds()
 
 
-def _peek(units: Iterator[Unit], items: int) -> tuple[Sequence[Unit], Iterator[Unit] | None]:
-    """Units with at least `items` items together and the rest, or all and `None`."""
-    taken: list[Unit] = []
-    for unit in units:
-        taken.append(unit)
-        if sum(each.items for each in taken) >= items:
-            return taken, units
-    return taken, None
+def _no_counter() -> NoReturn:
+    raise NotImplementedError("what only looks counts no tokens")

@@ -62,6 +62,20 @@ class Prepare:
         limit = self._plan.parse_limits.max_item_bytes
         yield from self.bundles(load(unit, rules=self._plan.rules, max_item_bytes=limit))
 
+    def changed(self, unit: Unit) -> int:
+        """How many items of `unit` are not in the ledger as they are. Parses nothing."""
+        limit = self._plan.parse_limits.max_item_bytes
+        loaded = load(unit, rules=self._plan.rules, max_item_bytes=limit)
+        changed = 0
+        for group in _grouped(loaded, _ASK_ITEMS):
+            items = [each for each in group if isinstance(each, Item)]
+            known = self._known([item.origin for item in items])
+            changed += sum(
+                read_stored(known.get(item.origin, ""))[0] != self._plan.item_digest(item)
+                for item in items
+            )
+        return changed
+
     def bundles(self, loaded: Iterator[Item | ItemProblem]) -> Iterator[Bundle]:
         made = _Growing()
         for group in _grouped(loaded, _ASK_ITEMS):

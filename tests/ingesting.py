@@ -14,11 +14,18 @@ from cluster.indexer import Indexer
 from cluster.model import Scope, Vectors
 from cluster.models.hashing import HashingEmbedder
 from cluster.models.open import describe
-from cluster.settings import EncoderSettings, IngestSettings, Settings
+from cluster.settings import (
+    EncoderSettings,
+    IngestSettings,
+    PostgresSettings,
+    RaySettings,
+    Settings,
+)
 from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.memory.text_index import MemoryTextIndex
 from cluster.stores.memory.vector_index import MemoryVectorIndex
 from cluster.stores.protocols import DocumentSummary, Transaction
+from ingest.claims import LocalClaims
 from ingest.link import LedgerLink
 from ingest.loop import Once, run_in_loop
 from ingest.prepare import Plan
@@ -114,13 +121,16 @@ class Bench:
 
         return self.link.call(ask)
 
-    def _loop(self, plan: Plan, units: Iterator[Unit], *, dry_run: bool) -> Iterator[Bundle]:
+    def _loop(
+        self, plan: Plan, units: Sequence[Unit], *, claims: LocalClaims, dry_run: bool
+    ) -> Iterator[Bundle]:
         return run_in_loop(
             plan,
             units,
             link=self.link,
             clock=CLOCK,
-            open_embedder=self.opened,
+            opened=self.opened,
+            claims=claims,
             dry_run=dry_run,
         )
 
@@ -136,3 +146,14 @@ def write_pages(folder: Path, count: int, *, words: int = 120) -> None:
         ]
         page = f"# Page {number}\n\n" + "\n\n".join(sections) + "\n"
         (folder / f"page{number:03}.md").write_text(page, encoding="utf-8")
+
+
+def ray_settings(*, postgres_url: str, address: str, home: str | Path) -> Settings:
+    """A real ledger and a Ray that runs; units of four pages, so that there are many."""
+    return Settings(
+        home=Path(home),
+        encoder=EncoderSettings(backend="hashing", hashing_dim=DIM),
+        postgres=PostgresSettings(url=postgres_url),
+        ray=RaySettings(address=address),
+        ingest=IngestSettings(block_items=4),
+    )
