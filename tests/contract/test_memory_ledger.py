@@ -8,10 +8,11 @@ from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.protocols import Ledger
 from contract.ledger import DocumentsContract
 from contract.ledger_filters import FiltersContract
+from contract.ledger_listings import ListingsContract
 from contract.ledger_operations import OperationsContract
 
 
-class TestMemoryLedger(DocumentsContract, FiltersContract, OperationsContract):
+class TestMemoryLedger(DocumentsContract, ListingsContract, FiltersContract, OperationsContract):
     @pytest.fixture
     def ledger(self) -> Ledger:
         return MemoryLedger()

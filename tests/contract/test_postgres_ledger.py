@@ -17,6 +17,7 @@ from cluster.stores.postgres.migrate import known_migrations, migrate
 from cluster.stores.protocols import Ledger
 from contract.ledger import DocumentsContract
 from contract.ledger_filters import FiltersContract
+from contract.ledger_listings import ListingsContract
 from contract.ledger_operations import OperationsContract
 from contract.postgres import wipe
 from contract.samples import NOW, chunk_ids, prepared, publish, put, show
@@ -35,7 +36,7 @@ async def ledger(module_database_url: str) -> AsyncIterator[Ledger]:
     await ledger.close()
 
 
-class TestPostgresLedger(DocumentsContract, FiltersContract, OperationsContract):
+class TestPostgresLedger(DocumentsContract, ListingsContract, FiltersContract, OperationsContract):
     """All of the contract."""
 
 
