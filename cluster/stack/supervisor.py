@@ -133,7 +133,8 @@ class Supervisor:
         for other in self._specs:
             if spec.name in other.restart_with and self._running[other.name].alive:
                 _say(f"{other.name}: starts again because {spec.name} did")
-                self._running[other.name].stop()
+                # What it would put in order is gone with what it stood on.
+                self._running[other.name].kill()
                 self._parts[other.name] = replace(
                     again(self._parts[other.name], now=now),
                     restarts=self._parts[other.name].restarts + 1,
