@@ -22,7 +22,7 @@ from ingest.parse.parsed import Parsed, ParseLimits
 from ingest.parse.pdf import parse_pdf
 from ingest.parse.plain import parse_plain
 from ingest.parse.sheets import parse_xls, parse_xlsx
-from ingest.parse.sniff import binary_kind, text_kind
+from ingest.parse.sniff import binary_kind, looks_like_markdown, text_kind
 from ingest.parse.structured import parse_json, parse_json_lines, parse_xml, parse_yaml
 from ingest.parse.tabular import parse_csv
 
@@ -94,6 +94,8 @@ def _of_text(content: bytes, name: str, media_type: str | None, limits: ParseLim
     if kind == "eml":
         return _cleaned(parse_eml(content, limits=limits))
     language = language_of(name, decoded.text) if kind == "plain" else ""
+    if kind == "plain" and not language and looks_like_markdown(decoded.text):
+        kind = "markdown"
     if language:
         parsed = parse_code(decoded.text, language=language)
     else:

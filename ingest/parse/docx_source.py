@@ -6,7 +6,6 @@ import io
 import zipfile
 
 from lxml import etree  # type: ignore[import-untyped]  # ships no types
-from markitdown.converter_utils.docx.math.omml import oMath2Latex
 
 from ingest.parse.faults import DAMAGE, damage_of
 
@@ -85,6 +84,9 @@ def _with_tex(data: bytes) -> bytes:
 
 def _tex(formula: etree._Element) -> str:
     """TeX; for a formula that has no translation, its letters."""
+    # Here, because it loads models that a document without formulas does not need.
+    from markitdown.converter_utils.docx.math.omml import oMath2Latex
+
     try:
         tex = str(oMath2Latex(formula).latex)  # type: ignore[no-untyped-call]
     except DAMAGE:

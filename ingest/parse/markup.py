@@ -136,7 +136,8 @@ def _rst_body(lines: list[str], at: int) -> _Span:
     last = _paragraph_end(lines, at)
     if lines[at][0].isspace() and at > 0 and _literal_before(lines, at):
         return _Span("code", at, _indented_end(lines, at, 0))
-    return _Span("list" if _LIST.match(lines[at]) else "paragraph", at, last)
+    is_list = _LIST.match(lines[at]) and not lines[at].startswith("..")
+    return _Span("list" if is_list else "paragraph", at, last)
 
 
 def _literal_before(lines: list[str], at: int) -> bool:

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 import mammoth  # type: ignore[import-untyped]  # ships no types
-from markitdown import StreamInfo
-from markitdown.converters import PptxConverter
 
 from cluster.errors import UnreadableItem
 from ingest.parse.containers import open_zip, read_xml
@@ -150,6 +148,10 @@ def _no_image(image: object) -> dict[str, str]:
 
 
 def _slides(content: bytes) -> list[Piece]:
+    # Here, because it loads models and table libraries that no other format needs.
+    from markitdown import StreamInfo
+    from markitdown.converters import PptxConverter
+
     info = StreamInfo(extension=".pptx", mimetype=PPTX)
     text = PptxConverter().convert(io.BytesIO(content), info).text_content  # type: ignore[no-untyped-call]
     parts = _SLIDE.split(text)

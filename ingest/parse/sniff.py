@@ -37,6 +37,17 @@ _MAGIC: tuple[tuple[bytes, str, str], ...] = (
     (b"\0\0\0\x1cftyp", "binary", "a film"),
 )
 _MIN_PROGRAM = 64
+_MARKDOWN = tuple(
+    re.compile(mark, re.MULTILINE)
+    for mark in (
+        r"^#{1,6} \S.{0,200}\n\s*\n",
+        r"^```\w*$",
+        r"\[[^\[\]\n]{1,200}\]\([^()\s]{1,500}\)",
+        r"^\|.{3,500}\|\n\|[ :|-]{3,500}\|$",
+        r"^(?:- |\* |1\. )\S.{0,500}\n(?:- |\* |2\. )\S",
+        r"\A---\n(?:\w+: .{0,500}\n)+---\n",
+    )
+)
 _MEMBERS = (
     ("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx"), ("META-INF/container.xml", "epub"),
 )  # fmt: skip
@@ -92,6 +103,12 @@ def text_kind(text: str, *, name: str, media_type: str | None) -> str:
     if kind in ("", "plain", "xml"):
         return _by_content(text) or kind or "plain"
     return kind
+
+
+def looks_like_markdown(text: str) -> bool:
+    """For texts whose name says nothing: two different marks of Markdown at least."""
+    head = text[:100_000]
+    return sum(bool(mark.search(head)) for mark in _MARKDOWN) > 1
 
 
 def _by_content(text: str) -> str:

@@ -258,6 +258,8 @@ def test_content_beats_a_wrong_ending() -> None:
     assert read("<!DOCTYPE html><html><body><h1>T</h1></body></html>", "a.txt").text == "# T"
     assert read("<html> is a tag\n\n# Title", "a.md").title == "Title"
     assert read("# Title", "upload", "text/markdown").title == "Title"
+    assert read("# Title\n\n- a\n- b\n", "notes.txt").title == "Title"
+    assert read("# comment\nkey = 1\n", "notes.txt").media_type == "text/plain"
     assert read('{"a": 1}', "a.txt").media_type == "application/json"
 
 
