@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -124,12 +126,34 @@ def read_stored(stored: str) -> tuple[str, str, str]:
 
 
 def _parsed(item: Item, plan: Plan) -> Parsed:
-    parsed = parse(
-        item.content, name=item.name, media_type=item.media_type, limits=plan.parse_limits
+    parsed = _in_time(
+        lambda: parse(
+            item.content, name=item.name, media_type=item.media_type, limits=plan.parse_limits
+        ),
+        timeout_s=plan.settings.ingest.parse_timeout_s,
     )
     if not parsed.text.strip():
         raise UnreadableItem("empty", "there is no text in it")
     return parsed
+
+
+def _in_time(work: Callable[[], Parsed], *, timeout_s: float) -> Parsed:
+    """What takes longer is given up; its thread cannot be stopped and is left behind."""
+    done: Future[Parsed] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001  # carried over to the waiting thread
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="parse", daemon=True).start()
+    try:
+        return done.result(timeout=timeout_s)
+    except TimeoutError as error:
+        raise UnreadableItem(
+            "unreadable", f"parsing took longer than ingest.parse_timeout_s, {timeout_s:g} s"
+        ) from error
 
 
 def _turn_text(item: Item) -> Parsed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from cluster.models.open import describe
 from cluster.models.protocols import Embedder
 from cluster.stores.protocols import Transaction
 from ingest.loop import Once
+from ingest.parse.dispatch import parse
 from ingest.run import (
     activate,
     is_running,
@@ -148,6 +150,24 @@ def test_items_that_cannot_be_read_are_told_and_the_rest_comes_through(
         ("empty", "empty.md")
     ]
     assert len(bench.documents()) == 6
+
+
+def test_an_item_that_takes_too_long_is_given_up(
+    pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(content: bytes, *, name: str, **limits: Any) -> Any:
+        if name == "page001.md":
+            time.sleep(1.0)
+        return parse(content, name=name, **limits)
+
+    bench = Bench(settings_for(parse_timeout_s=0.3))
+    monkeypatch.setattr("ingest.prepare.parse", slow)
+    summary = bench.ingest(pages)
+    (problem,) = summary.problems
+    assert (problem.kind, problem.origin.rsplit("/", 1)[-1]) == ("unreadable", "page001.md")
+    assert "parse_timeout_s, 0.3 s" in problem.reason
+    assert summary.counts["published"] == 4
+    bench.link.close()
 
 
 def test_a_run_in_which_every_item_failed_has_failed(bench: Bench, tmp_path: Path) -> None:

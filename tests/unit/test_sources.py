@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +250,47 @@ def test_a_file_that_is_too_large_is_told(tmp_path: Path, rules: Rules) -> None:
     items, problems = loaded(listing(tmp_path, rules=rules))
     assert [item.path for item in items] == ["b.md"]
     assert [each.kind for each in problems] == ["too_large"]
+
+
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        found = self.path == "/a/page.html"
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Last-Modified", "Fri, 01 Mar 2024 10:00:00 GMT")
+        self.end_headers()
+        self.wfile.write(b"<h1>Hello</h1>" if found else b"")
+
+    def log_message(self, *_: object) -> None:
+        return None
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_web_page_comes_with_its_address_type_and_date(site: str, rules: Rules) -> None:
+    (item,), _ = loaded(listing(f"{site}/a/page.html", rules=rules))
+    assert (item.path, item.name, item.media_type) == ("a/page.html", "page.html", "text/html")
+    assert item.page == {
+        "source_url": f"{site}/a/page.html",
+        "updated_at": "Fri, 01 Mar 2024 10:00:00 GMT",
+    }
+    _, (problem,) = loaded(listing(f"{site}/gone.html", rules=rules))
+    assert problem.kind == "unreadable"
+    assert "404" in problem.reason
+
+
+def test_whose_a_record_is_comes_from_a_rules_file_only(tmp_path: Path, rules: Rules) -> None:
+    file = write_lines(tmp_path / "c.jsonl", [{"owner": "ada", "text": "t"}])
+    (item,), _ = loaded(listing(file, rules=rules))
+    assert "owner" not in item.record
+    (tmp_path / "r.toml").write_text('[aliases]\nowner = ["owner"]\n', encoding="utf-8")
+    (item,), _ = loaded(listing(file, rules=load_rules(tmp_path / "r.toml")))
+    assert item.record["owner"] == "ada"
