@@ -36,7 +36,11 @@ def up() -> None:
     """Start the local stack; returns when it answers."""
     settings = load_settings()
     typer.echo(f"palimpsest in {settings.data_dir}")
-    found = control.up(settings, service_specs(settings), say=typer.echo)
+    try:
+        found = control.up(settings, service_specs(settings), say=typer.echo)
+    except KeyboardInterrupt:
+        typer.echo("it goes on starting in the background; `palimpsest down` ends that")
+        raise typer.Exit(130) from None
     typer.echo(f"answers at {found.serve}  ·  stop with `palimpsest down`")
 
 

@@ -16,10 +16,11 @@ import psutil
 from cluster.errors import StackError
 from cluster.settings import Settings
 from cluster.stack import logs, processes
-from cluster.stack.home import Home, check_owner, home_of, prepare_home, room
+from cluster.stack.home import Home, home_of, prepare_home, room, was_used
 from cluster.stack.ports import check_port
+from cluster.stack.running import Running
 from cluster.stack.services import Endpoints, endpoints
-from cluster.stack.spec import ServiceSpec, in_order, to_json
+from cluster.stack.spec import ServiceSpec, in_order, read_specs, to_json
 from cluster.stack.state import PartState, StackState, locked, read_state
 
 Say = Callable[[str], None]
@@ -98,7 +99,8 @@ def ensure_up(settings: Settings, specs: Sequence[ServiceSpec], *, say: Say = pr
 
 def is_up(settings: Settings, specs: Sequence[ServiceSpec]) -> bool:
     """Whether a supervisor runs and calls each of these parts ready."""
-    state = read_state(home_of(settings).state_file)
+    home = home_of(settings)
+    state = read_state(home.state_file) if was_used(home) else None
     if state is None or not processes.is_alive(state.supervisor):
         return False
     ready = {part.name for part in state.parts if part.phase == "ready"}
@@ -108,10 +110,9 @@ def is_up(settings: Settings, specs: Sequence[ServiceSpec]) -> bool:
 def down(settings: Settings, *, say: Say = print) -> bool:
     """Stop everything, also what a killed supervisor left. False when nothing ran."""
     home = home_of(settings)
-    if not home.run.is_dir():
+    if not was_used(home):
         say("nothing was running")
         return False
-    check_owner(home.root)
     with locked(home.command_lock, wait=True):
         stopped = _stop_all(home, say)
     if not stopped:
@@ -122,7 +123,7 @@ def down(settings: Settings, *, say: Say = print) -> bool:
 def status(settings: Settings) -> StackStatus:
     """Looks at the processes themselves, so that it is right when the supervisor is dead."""
     home = home_of(settings)
-    state = read_state(home.state_file) if home.run.is_dir() else None
+    state = read_state(home.state_file) if was_used(home) else None
     alive = state is not None and processes.is_alive(state.supervisor)
     supervisor = "running" if alive else "dead" if state and _left(home, state) else "none"
     parts = state.parts if state and supervisor != "none" else ()
@@ -228,6 +229,8 @@ def _stop_all(home: Home, say: Say) -> bool:
     left = _left(home, state)
     if state and processes.is_alive(state.supervisor):
         _stop_supervisor(home, state, say)
+    elif state and home.specs_file.is_file():
+        _stop_orphans(home, state, say)
     killed = processes.end(_left(home, state), within_s=10.0)
     if killed:
         say(f"  had to kill {', '.join(killed)}")
@@ -252,6 +255,18 @@ def _stop_supervisor(home: Home, state: StackState, say: Say) -> None:
         if gone:
             return
         time.sleep(POLL_S)
+
+
+def _stop_orphans(home: Home, state: StackState, say: Say) -> None:
+    """What a killed supervisor left, in the order and by the signals that it would have used."""
+    parts = {part.name: part for part in state.parts}
+    for spec in reversed(in_order(read_specs(home.specs_file))):
+        part = parts.get(spec.name)
+        if part and part.identity and processes.is_alive(part.identity):
+            running = Running(spec, home)
+            running.adopt(part.identity, part.started_at or 0.0)
+            running.stop()
+            say(f"  {spec.name:<9} stopped")
 
 
 def _left(home: Home, state: StackState | None) -> list[psutil.Process]:

@@ -111,6 +111,17 @@ def check_owner(root: Path) -> None:
         )
 
 
+def was_used(home: Home) -> bool:
+    """Whether a stack was ever started there. Raises `StackError` when it is not ours to see."""
+    try:
+        used = home.run.is_dir()
+    except PermissionError as error:
+        raise StackError(_unusable(home.root, error)) from error
+    if used:
+        check_owner(home.root)
+    return used
+
+
 def room(path: Path) -> int:
     """Bytes that this user can still write below `path`."""
     return shutil.disk_usage(path).free

@@ -101,6 +101,17 @@ def test_home_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
         home.prepare_home(Home(tmp_path))
 
 
+def test_the_stack_of_another_user_is_neither_seen_nor_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.prepare_home(Home(tmp_path))
+    mine, settings = os.geteuid(), Settings(home=tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
+    for call in (control.status, control.down, lambda one: control.is_up(one, [])):
+        with pytest.raises(StackError, match="belongs to user"):
+            call(settings)
+
+
 def test_a_file_in_the_place_of_the_home_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(StackError, match=r"cannot use .*file.* PALIMPSEST_HOME"):
