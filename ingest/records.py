@@ -99,18 +99,19 @@ def _turn_entry(fields: dict[str, Any], *, position: str, ordinal: int) -> Entry
         said_at=parse_moment(said_at),
     )
     own_name = _name(fields.pop("id", None))
-    path = _below(turn.conversation, turn.session, own_name or str(turn.ordinal))
+    path = _turn_path(turn, own_name or str(turn.ordinal))
     anchor = path if own_name else position
     return Entry(anchor=anchor, path=path, text=text, fields=fields, turn=turn)
 
 
-def _below(*names: str) -> str:
-    """`names` joined by `/`; one that begins with what is above it stands for it. Numbers of
-    turns are often unique inside their session only."""
-    path = ""
-    for name in names:
-        path = name if not path or name.startswith(path) else f"{path}/{name}"
-    return path
+def _turn_path(turn: Turn, name: str) -> str:
+    """The turn's own name when it tells the conversation or session; else below both, since
+    numbers of turns are often unique inside their session only."""
+    if any(above and name.startswith(above) for above in (turn.conversation, turn.session)):
+        return name
+    within = turn.session.startswith(turn.conversation)
+    above = turn.session if within else f"{turn.conversation}/{turn.session}"
+    return f"{above}/{name}"
 
 
 def _session(

@@ -196,6 +196,30 @@ def test_turns_are_counted_inside_their_session_across_units(tmp_path: Path, rul
     assert items[3].path == "c/s1/3"
 
 
+@pytest.mark.parametrize(
+    ("conversation", "session", "name", "path"),
+    [
+        ("c", "s", "7", "c/s/7"),
+        ("c", "c/s", "7", "c/s/7"),
+        ("c", "c/s", "c/t7", "c/t7"),
+        ("c", None, 7, "c/7"),
+        (None, "s", "t", "s/t"),
+    ],
+)
+def test_a_turn_has_a_path_of_its_own(
+    tmp_path: Path,
+    rules: Rules,
+    *,
+    conversation: str | None,
+    session: str | None,
+    name: str | int,
+    path: str,
+) -> None:
+    turn = {"conversation": conversation, "session": session, "id": name, "text": "x", "role": "u"}
+    (item,), _ = loaded(listing(write_lines(tmp_path / "c.jsonl", [turn]), rules=rules))
+    assert item.path == path
+
+
 def test_a_session_gives_its_turns_and_an_exchange_gives_two(tmp_path: Path, rules: Rules) -> None:
     session = {
         "session_id": "s1",
