@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import Any
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no types
@@ -19,6 +20,8 @@ from ingest.parse.pieces import Piece, assemble
 
 PDF = "application/pdf"
 MAX_PAGES = 5_000
+_ONE_AT_A_TIME = threading.Lock()
+"""The library may be used by one thread of a process at a time."""
 _DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?([+\-Z])?(\d{2})?'?(\d{2})?")
 _FIELDS = {
     "Title": "title", "Author": "author", "Subject": "subject", "Keywords": "keywords",
@@ -32,16 +35,8 @@ _NO_TITLE = re.compile(
 
 def parse_pdf(content: bytes, *, limits: ParseLimits) -> Parsed:
     """Raises `UnreadableItem`: `encrypted`, `broken`, `scanned` (no text on any page)."""
-    document = _open(content)
-    try:
-        with damage_of("PDF", pypdfium2.PdfiumError):
-            fields = _fields(document)
-            count = len(document)
-            pages = [
-                reading_order(_page(document, number)) for number in range(min(count, MAX_PAGES))
-            ]
-    finally:
-        document.close()
+    with _ONE_AT_A_TIME:
+        fields, pages, count = _read(content)
     if not any(line.text for lines in pages for line in lines):
         raise UnreadableItem("scanned", "no text layer: pictures of pages; run OCR first")
     style = document_style(pages)
@@ -67,6 +62,20 @@ def parse_pdf(content: bytes, *, limits: ParseLimits) -> Parsed:
         links=find_links(text, blocks),
         notes=_notes(pages, count),
     )
+
+
+def _read(content: bytes) -> tuple[dict[str, str], list[list[Line]], int]:
+    """Fields, lines of each page that was read, number of pages."""
+    document = _open(content)
+    try:
+        with damage_of("PDF", pypdfium2.PdfiumError):
+            count = len(document)
+            pages = [
+                reading_order(_page(document, number)) for number in range(min(count, MAX_PAGES))
+            ]
+            return _fields(document), pages, count
+    finally:
+        document.close()
 
 
 def _open(content: bytes) -> Any:
