@@ -87,10 +87,17 @@ def _print_result(result: Mapping[str, Any], console: Console) -> None:
         console,
         Text.assemble((f"{result['rank']:>2}  ", "bold cyan"), (" › ".join(names), "bold")),
     )
-    body = highlighted(excerpt(result["text"], terms), terms)
+    text = _without_heading(result["text"], names)
+    body = highlighted(excerpt(text, terms), terms)
     _block(console, body)
     _block(console, Text(_source(citation), "cyan"))
     _block(console, Text(_why(result["reasons"]), "dim"))
+
+
+def _without_heading(text: str, names: Sequence[str]) -> str:
+    """A first line that only repeats what stands above it is not printed."""
+    first, _, rest = text.lstrip().partition("\n")
+    return rest if first.lstrip("# ").strip() in names and rest.strip() else text
 
 
 def _source(citation: Mapping[str, Any]) -> str:

@@ -16,12 +16,14 @@ from typing import NoReturn
 import ray
 from ray import serve as ray_serve
 from ray.serve.config import BackpressureConfig, HTTPOptions, ProxyLocation
+from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import ApplicationStatus, LoggingConfig
 from starlette.types import ASGIApp
 
 from cluster.clock import SystemClock
 from cluster.errors import InvalidRequest, PalimpsestError, StackError, StoreUnavailable
+from cluster.ids import sha256_hex
 from cluster.models.open import describe
 from cluster.settings import Settings, load_settings
 from cluster.stack.exits import PERMANENT
@@ -61,6 +63,10 @@ class Retrieval:
         limits = limits_of(self.settings, behind_proxy=True)
         return build_api(self.open, limits=limits, metrics=self.metrics)
 
+    async def digest(self) -> str:
+        """Which settings it was made with."""
+        return digest_of(self.settings)
+
     async def open(self) -> Service:
         """All or nothing; Serve tries again when it fails."""
         generation = describe(self.settings)
@@ -74,6 +80,10 @@ class Retrieval:
             clock=SystemClock(),
             metrics=self.metrics,
         )
+
+
+def digest_of(settings: Settings) -> str:
+    return sha256_hex(settings.model_dump_json())
 
 
 def limits_of(settings: Settings, *, behind_proxy: bool) -> Limits:
@@ -134,6 +144,19 @@ def _reason() -> str:
     return lines[-1].strip() if lines else ""
 
 
+def runs_already(settings: Settings) -> bool:
+    """Whether an application of these settings survived the one who watched it; it goes on
+    then, as deploying again would replace its replicas."""
+    application = ray_serve.status().applications.get(APP_NAME)
+    if application is None or application.status is not ApplicationStatus.RUNNING:
+        return False
+    handle = ray_serve.get_app_handle(APP_NAME)
+    try:
+        return bool(handle.digest.remote().result(timeout_s=10) == digest_of(settings))
+    except (TimeoutError, RayServeException, ray.exceptions.RayError):
+        return False
+
+
 async def prepare(settings: Settings) -> None:
     """The first to come decides which encoder the ledger belongs to; then nobody else may."""
     wanted = describe(settings)
@@ -181,7 +204,8 @@ def main() -> None:
         asyncio.run(prepare(settings))
         os.environ.update(ray_environment(settings))
         ray.init(address=ray_address(settings), namespace=APP_NAME, log_to_driver=False)
-        deploy(settings, build(settings))
+        if not runs_already(settings):
+            deploy(settings, build(settings))
         log.info("answering on http://%s:%d", settings.serve.host, settings.serve.port)
         watch(stop)
         with contextlib.suppress(ray.exceptions.RayError):

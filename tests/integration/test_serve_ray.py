@@ -16,7 +16,7 @@ from cluster.clock import FixedClock
 from cluster.model import ApiKey
 from cluster.settings import EncoderSettings, ServeSettings, Settings
 from serve.api.problems import CONTENT_TYPE
-from serve.app import Retrieval, build, deploy
+from serve.app import Retrieval, build, deploy, runs_already
 from serve.secret import key_id_of, secret_digest
 from serve.service import Service, build_service
 
@@ -69,6 +69,15 @@ def free_port() -> int:
         return port
 
 
+def settings_for(port: int) -> Settings:
+    return Settings(
+        encoder=EncoderSettings(backend="hashing", hashing_dim=256),
+        serve=ServeSettings(
+            port=port, max_ongoing_requests=2, max_queued_requests=2, channel_deadline_s=5.0
+        ),
+    )
+
+
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     with pytest.MonkeyPatch.context() as environment:
@@ -84,12 +93,7 @@ def served() -> Iterator[str]:
     from ray import serve as ray_serve
 
     port = free_port()
-    settings = Settings(
-        encoder=EncoderSettings(backend="hashing", hashing_dim=256),
-        serve=ServeSettings(
-            port=port, max_ongoing_requests=2, max_queued_requests=2, channel_deadline_s=5.0
-        ),
-    )
+    settings = settings_for(port)
     ray.init(
         num_cpus=4,
         include_dashboard=False,
@@ -217,6 +221,12 @@ def test_too_much_at_once_is_refused_with_a_time_to_come_back(url: str) -> None:
 
 
 UPLOAD = {"name": "a.md", "text": "a"}
+
+
+def test_what_runs_already_is_found_by_its_settings(url: str) -> None:
+    port = int(url.rpartition(":")[2])
+    assert runs_already(settings_for(port))
+    assert not runs_already(settings_for(port + 1))
 
 
 def test_readiness_metrics_and_docs(client: httpx.Client) -> None:

@@ -84,6 +84,12 @@ def test_a_terminal_of_any_width_gets_lines_that_fit(width: int) -> None:
     assert max(Text.from_ansi(line).cell_len for line in text.splitlines()) <= width
 
 
+def test_a_heading_is_not_printed_twice() -> None:
+    told = answer()
+    told["results"][0]["text"] = "## Lifetime\n\nThirty minutes."
+    assert printed(told).splitlines()[1:3] == [" 1  Tokens › Lifetime", "    Thirty minutes."]
+
+
 def test_notes_and_failures_are_seen_first() -> None:
     told = answer(
         notes=["there is no harbour 3.0 here"],
