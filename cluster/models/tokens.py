@@ -33,18 +33,19 @@ class TextTokens:
 
     def count(self, texts: Sequence[str], *, prompt: str = "") -> list[int]:
         """Tokens of each text behind `prompt`, without those of the prompt and specials."""
-        own = len(self._bodies([prompt])[0]) if prompt else 0
-        bodies = self._bodies([prompt + clean(text) for text in texts])
-        return [max(0, len(body) - own) for body in bodies]
+        (empty, *bodies) = self._bodies(["", *texts], prompt)
+        return [max(0, len(body) - len(empty)) for body in bodies]
 
     def encode(self, texts: Sequence[str], *, prompt: str = "") -> list[list[int]]:
         """Ids as the model gets them: prompt and text cut at the limit, specials around."""
         room = self.max_length - self.special_count
-        bodies = self._bodies([prompt + clean(text) for text in texts])
+        bodies = self._bodies(texts, prompt)
         return [[*self._before, *body[:room], *self._after] for body in bodies]
 
-    def _bodies(self, texts: list[str]) -> list[list[int]]:
-        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    def _bodies(self, texts: Sequence[str], prompt: str) -> list[list[int]]:
+        # A prompt ends in a space; before an empty text that would be a token of its own.
+        prompted = [(prompt + clean(text)).strip() for text in texts]
+        encodings = self._tokenizer.encode_batch_fast(prompted, add_special_tokens=False)
         return [self._plain(encoding.ids) for encoding in encodings]
 
     def _plain(self, ids: list[int]) -> list[int]:

@@ -14,7 +14,7 @@ from cluster.models.onnx_forward import OnnxForward
 from cluster.models.onnx_graph import int8_graph
 from cluster.models.torch_forward import TorchForward
 
-ROWS = [[0, 5, 6, 7, 2], [0, 9, 10, 11, 12, 13, 14, 15, 16, 17, 2], [0, 2]]
+ROWS = [[0, 5, 6, 7, 2], [0, 8, 2], [0, 9, 10, 11, 12, 13, 14, 15, 16, 17, 2], [0, 2]]
 
 
 @pytest.fixture(scope="module")

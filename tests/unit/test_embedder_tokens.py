@@ -30,6 +30,11 @@ def test_the_spelling_of_a_special_token_is_text(spelling: str) -> None:
     assert IDS[">"] in inside
 
 
+def test_a_word_counts_as_one_behind_a_prompt() -> None:
+    assert TOKENS.count(["hello", ""], prompt="passage: ") == [1, 0]
+    assert TOKENS.encode([""], prompt="passage: ") == [[BOS, IDS["▁passage"], IDS[":"], EOS]]
+
+
 def test_cutting_keeps_the_end_marker() -> None:
     (ids,) = TOKENS.encode(["x" * 100], prompt="query: ")
     assert len(ids) == 24
