@@ -111,7 +111,7 @@ def problem(
     }
     if errors:
         body["errors"] = list(errors)
-    text = json.dumps(body, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     return Response(text, status_code=kind.status, media_type=CONTENT_TYPE, headers=headers)
 
 
