@@ -24,6 +24,7 @@ from cluster.errors import PalimpsestError, StackError
 from cluster.models.open import open_embedder
 from cluster.stores.open import open_ledger
 from ingest.claims import Claim, LocalClaims
+from ingest.counter import open_counter
 from ingest.link import LedgerLink
 from ingest.prepare import Plan
 from ingest.sources import Unit
@@ -51,6 +52,11 @@ def run_on_ray(
             yield from _rows(table)
     except ray.exceptions.RayError as error:
         raise _ours(error) from error
+
+
+def disconnect() -> None:
+    """Leave the cluster; what ran for this process ends."""
+    ray.shutdown()
 
 
 def _pipeline(
@@ -95,7 +101,7 @@ class PrepareBlocks:
     def __init__(self, plan: Plan) -> None:
         settings = plan.settings
         self._link = LedgerLink(lambda: open_ledger(settings))
-        self._prepare = Prepare(plan, self._link, lambda: open_embedder(settings))
+        self._prepare = Prepare(plan, self._link, lambda: open_counter(settings))
 
     def __call__(self, table: Table) -> Iterator[Table]:
         yield _table([])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from cluster.clock import Clock, SystemClock
-from cluster.models.open import describe, open_embedder
+from cluster.models.open import describe, open_embedder, resolved
 from cluster.settings import Settings
 from cluster.stack.services import ray_address, ray_environment
 from cluster.stores.open import open_ledger
@@ -30,6 +30,8 @@ def open_surroundings(
 ) -> Iterator[Surroundings]:
     """The stores must be up. A few changed items are worked off in this process, many by Ray
     Data unless `always_loop`."""
+    # What is `auto` is settled here, so that every worker has the same encoder.
+    settings = settings.model_copy(update={"encoder": resolved(settings.encoder)})
     clock = SystemClock()
     opened = Once(lambda: open_embedder(settings))
     with LedgerLink(lambda: open_ledger(settings)) as link:
@@ -74,14 +76,19 @@ class OnRay:
     ) -> Iterator[Bundle]:
         log = self.settings.data_dir / "logs" / "ingest-ray.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        # Ray prints what its nodes say to standard output, which belongs to the summary.
+        # Ray prints what its nodes say to standard output, which belongs to the summary, and
+        # may do so until it is disconnected.
         with log.open("a", encoding="utf-8") as said, redirect_stdout(said):
             with _standard_error_to(said):
-                connect_ray(self.settings)
+                connected = connect_ray(self.settings)
             # Ray reads its environment when it is imported, so that comes after connecting.
-            from ingest.job import run_on_ray
+            from ingest.job import disconnect, run_on_ray
 
-            yield from run_on_ray(plan, units, held=claims.held, dry_run=dry_run)
+            try:
+                yield from run_on_ray(plan, units, held=claims.held, dry_run=dry_run)
+            finally:
+                if connected:
+                    disconnect()
 
 
 @contextmanager
@@ -97,15 +104,17 @@ def _standard_error_to(said: TextIO) -> Iterator[None]:
         os.close(kept)
 
 
-def connect_ray(settings: Settings) -> None:
-    """Connect this process to the Ray of the settings; once is enough."""
+def connect_ray(settings: Settings) -> bool:
+    """Connect this process to the Ray of the settings. False when it was connected before."""
     os.environ.update({"RAY_BACKEND_LOG_LEVEL": "fatal", **ray_environment(settings)})
     import ray
 
-    if not ray.is_initialized():
-        ray.init(
-            address=ray_address(settings),
-            namespace="palimpsest",
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+    if ray.is_initialized():
+        return False
+    ray.init(
+        address=ray_address(settings),
+        namespace="palimpsest",
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+    )
+    return True

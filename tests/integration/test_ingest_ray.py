@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,13 @@ from ingesting import TENANT, ray_settings, write_pages
 from contract.postgres import fresh_database, ledger_template, postgres_url
 from ingest.open import open_surroundings
 from ingest.progress import Silent
-from ingest.run import Request, ingest
+from ingest.run import LOOP_ITEMS, Request, ingest
 
 __all__ = ["ledger_template", "postgres_url"]
 
 pytestmark = [pytest.mark.ray, pytest.mark.stores, pytest.mark.slow]
 
-PAGES = 150
+PAGES = 160
 DRIVER = Path(__file__).with_name("ingest_driver.py")
 Rows = list[tuple[Any, ...]]
 
@@ -87,19 +88,22 @@ def pages_in(url: str) -> int:
         return int(found[0]) if found else 0
 
 
-def drive(url: str, address: str, home: Path, pages: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(DRIVER), url, address, str(home), str(pages)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+@contextmanager
+def driving(url: str, address: str, home: Path, pages: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, str(DRIVER), url, address, str(home), str(pages)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
-def wait_for_pages(url: str, process: subprocess.Popen[str]) -> None:
-    """Until some pages are written, or it is done."""
-    until = time.monotonic() + 120
-    while pages_in(url) == 0 and process.poll() is None:
-        assert time.monotonic() < until, "nothing was written in two minutes"
+def wait_for_ray(url: str, process: subprocess.Popen[str]) -> None:
+    """Until more pages are written than the driver works off by itself."""
+    until = time.monotonic() + 180
+    while pages_in(url) <= LOOP_ITEMS:
+        assert process.poll() is None, "it ended before enough was written"
+        assert time.monotonic() < until, "too little was written in three minutes"
         time.sleep(0.02)
 
 
@@ -117,12 +121,13 @@ def test_a_killed_driver_and_a_second_run_give_what_the_loop_gives(
     expected: Rows,
     tmp_path: Path,
 ) -> None:
-    killed = drive(database_of, ray_address, tmp_path, pages)
-    wait_for_pages(database_of, killed)
-    killed.kill()
-    killed.communicate()
+    with driving(database_of, ray_address, tmp_path, pages) as killed:
+        wait_for_ray(database_of, killed)
+        killed.kill()
+        killed.wait()
     assert pages_in(database_of) < PAGES
-    counts = counts_of(drive(database_of, ray_address, tmp_path, pages))
+    with driving(database_of, ray_address, tmp_path, pages) as second:
+        counts = counts_of(second)
     assert rows(database_of) == expected
     assert counts["loaded"] == PAGES
     assert counts["unchanged"] > 0
@@ -136,10 +141,10 @@ def test_a_killed_worker_costs_nothing(
     expected: Rows,
     tmp_path: Path,
 ) -> None:
-    run = drive(database_of, ray_address, tmp_path, pages)
-    wait_for_pages(database_of, run)
-    assert kill_workers("EmbedBlocks") > 0
-    counts = counts_of(run)
+    with driving(database_of, ray_address, tmp_path, pages) as run:
+        wait_for_ray(database_of, run)
+        assert kill_workers("EmbedBlocks") > 0
+        counts = counts_of(run)
     assert rows(database_of) == expected
     assert counts["loaded"] == counts["parsed"] == PAGES
 
