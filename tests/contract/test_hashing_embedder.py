@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from contract.embedder import EmbedderContract
 
 from cluster.models.hashing import HashingEmbedder
 from cluster.models.protocols import Embedder
+from contract.embedder import EmbedderContract
 
 
 @pytest.fixture

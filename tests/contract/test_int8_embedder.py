@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from contract.embedder import EmbedderContract, default_settings
 
 from cluster.models.open import open_embedder
 from cluster.models.protocols import Embedder
+from contract.embedder import EmbedderContract, default_settings
 
 
 @pytest.fixture(scope="module")
