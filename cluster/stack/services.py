@@ -227,6 +227,8 @@ def _ray(settings: Settings, home: Home) -> ServiceSpec:
         env={**settings_environment(settings), **ray_environment(settings), **_LEAN_RAY},
         ports=(Port(number=port, setting="ray.port"),),
         endpoint=ray_address(settings),
+        # It keeps nothing that an orderly end would save.
+        stop_within_s=5.0,
     )
 
 
