@@ -74,8 +74,8 @@ def from_upload(
 ) -> Iterator[Item | ItemProblem]:
     """Bytes that came over HTTP; a JSONL corpus gives its records. The same name of the same
     owner is the same document, whichever run brings it."""
-    root = f"upload:{owner}" if owner else "upload:"
-    file = FileRef(uri=f"{root}/{name}", root=root, path=name)
+    root = f"upload:{owner}" if owner else "upload"
+    file = FileRef(uri=f"upload:{owner or ''}/{name}", root=root, path=name)
     if name.lower().endswith((".jsonl", ".ndjson")):
         sessions = corpora.Sessions(rules)
         for number, raw in enumerate(content.splitlines(), start=1):

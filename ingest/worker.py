@@ -12,6 +12,7 @@ import logging
 import signal
 import time
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,10 +194,11 @@ async def serve(settings: Settings) -> None:
         await asyncio.to_thread(mark_interrupted, link, settings.tenant, clock)
         watching = await open_ledger(settings)
         try:
-            async for _ in watching.wake_ups():
-                if stop.is_set():
-                    return
-                await _step(worker)
+            async with aclosing(watching.wake_ups()) as waking:
+                async for _ in waking:
+                    if stop.is_set():
+                        return
+                    await _step(worker)
         finally:
             await watching.close()
 
