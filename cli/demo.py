@@ -42,10 +42,10 @@ SHOWCASES = (
     ),
     Showcase(
         shows="a paraphrase",
-        question="What happens to the work of a machine that dies halfway?",
-        path="leases.md",
+        question="How can a receiver be sure that a message was not faked?",
+        path="security.md",
         version="3.0",
-        words="hands the job to somebody else",
+        words="tell them from forgeries",
     ),
     Showcase(
         shows="the other language",
