@@ -92,8 +92,8 @@ def _damage(folder: Path, *, read: Sequence[str]) -> str | None:
         for name in read:
             if _file_sha256(folder / name) != files[name]["sha256"]:
                 return f"{name} has other bytes than were written"
-    except FileNotFoundError as error:
-        return f"{Path(str(error.filename)).name} is missing"
+    except OSError as error:
+        return f"{Path(str(error.filename)).name}: {error.strerror}"
     except (ValueError, KeyError, TypeError, AttributeError):
         return f"{MANIFEST} cannot be read"
     return None
