@@ -11,10 +11,10 @@ from cluster.errors import DeadlineExceeded, InvalidRequest, NotFound, StoreUnav
 from cluster.filters import fields_of
 from cluster.model import ChannelFailure, StoredPassage
 from cluster.stores.protocols import Ledger
-from cluster.text.terms import document_terms, matched_surfaces
 from rerank.citations import CitedPassage, cite
 from rerank.dedup import Block, block_text, gaps, newest_editions
 from rerank.fusion import Ranking
+from rerank.matched import matched_in
 from rerank.pipeline import rank
 from serve.channels.channel import Answer, Channel, fan_out
 from serve.plan.plan import ChannelPlan, QueryPlan
@@ -172,7 +172,7 @@ def _cite_all(plan: QueryPlan, texts: Sequence[tuple[Block, str]]) -> tuple[Cite
     filters = sorted(fields_of(plan.where) | {"tenant"})
 
     def surfaces(text: str) -> tuple[str, ...]:
-        return matched_surfaces(plan.terms, document_terms(text))
+        return matched_in(text, terms=plan.terms)
 
     return tuple(
         cite(block, rank=place, text=text, surfaces=surfaces, filters=filters)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, replace
 
 from cluster.clock import Clock
@@ -40,18 +41,22 @@ class Service:
 
     async def search(self, question: Question) -> Retrieved:
         """Raises `DeadlineExceeded` when the whole budget is spent without an answer."""
+        started = time.perf_counter()
         try:
             async with asyncio.timeout(question.deadline_s):
                 plan = plan_question(
                     question,
                     known=Known(editions=await self.editions.get(question.scope)),
                 )
+                plan_ms = round((time.perf_counter() - started) * 1000, 2)
                 found = await retrieve(plan, _within(self.sources, question.deadline_s))
         except TimeoutError as error:
             limit_ms = round(question.deadline_s * 1000)
             raise DeadlineExceeded(
                 f"no answer within {limit_ms} ms; retry, or allow more with deadline_ms"
             ) from error
+        total_ms = round((time.perf_counter() - started) * 1000, 2)
+        found = replace(found, timings_ms={"plan": plan_ms, **found.timings_ms, "total": total_ms})
         self.metrics.retrieved(found.timings_ms, found.failures)
         return found
 

@@ -81,10 +81,13 @@ def read_words(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan
 
 
 def pick_editions(plan: QueryPlan, question: Question, known: Known) -> QueryPlan:
+    """Where nothing has editions everything is the newest, and the indexes need not look; the
+    check with the ledger looks anyway."""
     editions, notes = choose_editions(
         plan.query, asked=question.version, where=question.where, known=known.editions
     )
-    parts = [part for part in (plan.where, edition_filter(editions)) if part is not None]
+    chosen = edition_filter(editions) if known.editions else None
+    parts = [part for part in (plan.where, chosen) if part is not None]
     where = AllOf(tuple(parts)) if len(parts) > 1 else (parts[0] if parts else None)
     return replace(plan, editions=editions, where=where, notes=(*plan.notes, *notes))
 

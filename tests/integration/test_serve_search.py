@@ -110,9 +110,9 @@ async def test_a_chinese_question_finds_the_chinese_page(client: httpx.AsyncClie
     found = await ask(client, "访问令牌的有效期是多久？")
     assert found["language"] == "zh"
     assert found["results"][0]["text"] == "访问令牌的有效期为三十分钟。"
-    terms = found["results"][0]["reasons"]["matched_terms"]
-    assert terms[0].startswith("访问令牌")
-    assert terms[1] == "有效期"
+    terms = "".join(found["results"][0]["reasons"]["matched_terms"])
+    assert "访问令牌" in terms
+    assert "有效期" in terms
 
 
 async def test_an_exact_identifier_comes_first(client: httpx.AsyncClient) -> None:

@@ -98,6 +98,16 @@ def test_a_version_that_does_not_exist_is_told_and_the_newest_answers() -> None:
     )
 
 
+def test_where_nothing_has_editions_the_indexes_need_not_look() -> None:
+    question = Question(
+        text="how in v7.5?", scope=Scope(tenant="t"), limit=10, now=NOW, deadline_s=2.0
+    )
+    planned = plan_question(question, known=Known())
+    assert planned.where is None
+    assert planned.editions.newest_only
+    assert planned.notes == ()
+
+
 def test_a_version_of_another_product_does_not_count() -> None:
     assert "there is no tidb 2.0 here" in plan("TiDB v2.0 tokens").notes[0]
 
