@@ -18,7 +18,7 @@ from serve.plan.versions import KnownEdition, choose_editions, edition_filter
 
 CHANNELS = ("semantic", "keyword", "recent")
 USUAL_CHANNELS = ("semantic", "keyword")
-CANDIDATES = 100
+CANDIDATES = 50
 RECENT_CANDIDATES = 20
 
 SCORE_WEIGHTS = {"semantic": 1.0, "keyword": 0.5, "recent": 0.25}
