@@ -14,21 +14,28 @@ from cluster.settings import Settings
 from cluster.stores.open import open_ledger
 from eval.bench.corpus import write_jsonl
 from ingest.open import open_surroundings
-from ingest.progress import Summary, watcher
+from ingest.progress import Summary, Watcher, watcher
 from ingest.run import Request, ingest
 from serve.secret import key_id_of, new_secret, secret_digest
 
 
 def ingest_made_up(
-    settings: Settings, *, tenant: str, count: int, words: int, salt: str
+    settings: Settings,
+    *,
+    tenant: str,
+    count: int,
+    words: int,
+    salt: str,
+    watching: Watcher | None = None,
 ) -> Summary:
     """Ingest `count` made-up passages; doing it again with the same salt costs nothing."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{salt}.jsonl"
         write_jsonl(path, count=count, words=words, salt=salt)
         request = Request(targets=(os.fspath(path),), tenant=tenant, source=salt)
-        with open_surroundings(settings) as around, watcher(Console()) as watching:
-            return ingest(request, around, watching)
+        shown = watching or watcher(Console())
+        with open_surroundings(settings) as around, shown:
+            return ingest(request, around, shown)
 
 
 async def visible_chunks(settings: Settings, *, tenant: str) -> int:
