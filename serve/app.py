@@ -27,6 +27,7 @@ from cluster.ids import sha256_hex
 from cluster.models.open import describe
 from cluster.settings import Settings, load_settings
 from cluster.stack.exits import PERMANENT
+from cluster.stack.loopback import keep_replica_on_loopback
 from cluster.stack.services import local_key_path, ray_address, ray_environment
 from cluster.stores.open import open_ledger, open_stores
 from serve.api.application import build_api
@@ -56,6 +57,8 @@ class Retrieval:
     """Channels, fusion and HTTP in one replica; only the encoder is a hop away."""
 
     def __init__(self, settings: Settings, encoder: DeploymentHandle[Encoder]) -> None:
+        if settings.ray.address is None:
+            keep_replica_on_loopback()
         self.settings, self.encode = settings, RemoteEncoder(encoder)
         self.metrics = Metrics(others=read_exporter)
 

@@ -21,6 +21,7 @@ from cluster.model import Vector
 from cluster.models.open import open_embedder
 from cluster.models.protocols import Embedder
 from cluster.settings import Settings
+from cluster.stack.loopback import keep_replica_on_loopback
 
 Asked = tuple[str, str]
 """(question, language)"""
@@ -33,6 +34,8 @@ class Encoder:
     event loop stays free."""
 
     def __init__(self, settings: Settings) -> None:
+        if settings.ray.address is None:
+            keep_replica_on_loopback()
         self._embedder: Embedder = open_embedder(settings)
         self._lock = threading.Lock()
         self._encode_batched = batched(

@@ -6,10 +6,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from cluster.models.e5_wheel import Floats, Packed, Shape, WheelModel
+from cluster.models.e5_wheel import (
+    DOCUMENT_PROMPT,
+    MAX_LENGTH,
+    QUERY_PROMPT,
+    Floats,
+    Packed,
+    Shape,
+    WheelModel,
+)
 from cluster.models.onnx_graph import EPSILON
 from cluster.models.unigram import MASK, SPECIALS
-from cluster.models.weights import DOCUMENT_PROMPT, MAX_LENGTH, QUERY_PROMPT
 
 _EMBEDDINGS = {
     "emb.word": "word_embeddings.weight",

@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 from cluster.errors import ModelError
 
 MAGIC = b"E5S1"
+MAX_LENGTH = 512
+"""Tokens of a text, special ones included; more positions were never trained."""
+QUERY_PROMPT = "query: "
+DOCUMENT_PROMPT = "passage: "
 BLOCK = 32
 BLOCK_LAYOUT = np.dtype([("scale", "<f2"), ("nibbles", "u1", (BLOCK // 2,))])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from cluster.errors import InvalidSettings
 from cluster.ids import digest
 from cluster.model import Generation
-from cluster.models import weights
+from cluster.models import e5_wheel, weights
 from cluster.models.centring import Centres, read_centres
 from cluster.models.embedder import Forward
 from cluster.models.hashing import HashingEmbedder
@@ -113,9 +113,9 @@ def _card(encoder: EncoderSettings) -> ModelCard:
         revision=None,
         weights=weights.WHEEL_FILE_SHA256,
         dim=weights.DIM,
-        max_length=weights.MAX_LENGTH,
-        query_prompt=weights.QUERY_PROMPT,
-        document_prompt=weights.DOCUMENT_PROMPT,
+        max_length=e5_wheel.MAX_LENGTH,
+        query_prompt=e5_wheel.QUERY_PROMPT,
+        document_prompt=e5_wheel.DOCUMENT_PROMPT,
     )
 
 

@@ -39,9 +39,6 @@ MANIFEST = "manifest.json"
 GRAPH = "matmulnbits-8x128-rows-int4"
 """Names the arithmetic of the ONNX graph; part of the encoder's fingerprint."""
 DIM = 384
-MAX_LENGTH = 512
-QUERY_PROMPT = "query: "
-DOCUMENT_PROMPT = "passage: "
 PAD_ID = 1
 
 _log = logging.getLogger(__name__)

@@ -3,8 +3,8 @@
     python -m eval.bench.ingest [--chunks 5000] [--words 96]
 
 Needs the local stack (`palimpsest up`). Ingests made-up passages that no cache can know into
-the tenant `bench-ingest`, from the first byte until the last chunk can be found, then encodes the same texts
-with nothing around. Prints rates and their ratio; the ratio is what counts.
+the tenant `bench-ingest`, from the first byte until the last chunk can be found, then encodes
+the same texts with nothing around. Prints rates and their ratio; the ratio is what counts.
 """
 
 from __future__ import annotations
