@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cluster.models import weights
+from cluster.models import e5_wheel, weights
 from cluster.models.hub import read_card
 from cluster.models.open import HASHING, open_embedder, resolved
 from cluster.models.tokens import TextTokens
@@ -41,8 +41,8 @@ def open_counter(settings: Settings) -> TokenCounter:
     tokenizer = Tokenizer.from_file(str(folder / weights.TOKENIZER))
     prompt = encoder.document_prompt
     return PromptedTokens(
-        tokens=TextTokens(tokenizer, max_length=weights.MAX_LENGTH),
-        prompt=weights.DOCUMENT_PROMPT if prompt is None else prompt,
+        tokens=TextTokens(tokenizer, max_length=e5_wheel.MAX_LENGTH),
+        prompt=e5_wheel.DOCUMENT_PROMPT if prompt is None else prompt,
     )
 
 

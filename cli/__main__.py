@@ -1,0 +1,5 @@
+"""`python -m cli` is `palimpsest`."""
+
+from cli.main import main
+
+main()
