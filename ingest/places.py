@@ -22,9 +22,11 @@ _WEB_PREFIXES = ("http://", "https://")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """`named`: the address is the file itself, not a folder above it."""
+    """`named`: the address is the file itself, not a folder above it. `below` is the address,
+    written as in the `uri` of all that it covers."""
 
     uri: str
+    below: str
     path: str
     size: int | None
     named: bool
@@ -42,7 +44,7 @@ def listed(uri: str) -> Iterator[Listed]:
     """Files at or under an address, by name. An unknown scheme is `InvalidRequest`."""
     if uri.startswith(_WEB_PREFIXES):
         name = unquote(urlsplit(uri).path).strip("/") or "index.html"
-        yield Listed(uri=uri, path=name, size=None, named=True)
+        yield Listed(uri=uri, below=uri, path=name, size=None, named=True)
         return
     system, path = _system(uri)
     scheme = uri.split("://", 1)[0]
@@ -52,14 +54,20 @@ def listed(uri: str) -> Iterator[Listed]:
             raise InvalidRequest(f"{uri}: nothing is there")
         if info.type == pa.fs.FileType.File:
             name = path.rsplit("/", 1)[-1]
-            yield Listed(uri=uri, path=name, size=info.size, named=True)
+            yield Listed(uri=uri, below=uri, path=name, size=info.size, named=True)
             return
         found = system.get_file_info(pa.fs.FileSelector(path, recursive=True))
     for each in sorted(found, key=lambda info: str(info.path)):
         inside = str(each.path)[len(path) :].strip("/")
         hidden = any(part.startswith(".") for part in inside.split("/"))
         if each.type == pa.fs.FileType.File and not hidden:
-            yield Listed(uri=f"{scheme}://{each.path}", path=inside, size=each.size, named=False)
+            yield Listed(
+                uri=f"{scheme}://{each.path}",
+                below=f"{scheme}://{path}",
+                path=inside,
+                size=each.size,
+                named=False,
+            )
 
 
 def open_bytes(uri: str) -> BinaryIO:

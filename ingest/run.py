@@ -204,15 +204,16 @@ class _Run:
         if not self._listing.complete or self._load_failed or not self._origins:
             self._watcher.say("nothing was retired: the source could not be read completely")
             return
+        if not self._listing.covered:
+            self._watcher.say("nothing was retired: name the folder, not the files or a pattern")
+            return
         retired = 0
-        origins = sorted(self._origins)
+        origins, under = sorted(self._origins), sorted(self._listing.covered)
         for source in sorted(self._sources):
 
-            async def retire(
-                tx: Transaction, source: str = source, origins: list[str] = origins
-            ) -> int:
+            async def retire(tx: Transaction, source: str = source) -> int:
                 return await tx.documents.retire(
-                    self._request.tenant, source=source, keep_origins=origins
+                    self._request.tenant, source=source, under=under, keep_origins=origins
                 )
 
             retired += self._on.link.call(retire)

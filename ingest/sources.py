@@ -77,7 +77,10 @@ Unit = FilesUnit | LinesUnit | RowsUnit
 
 @dataclass(slots=True, kw_only=True)
 class Listing:
-    """Iterate `units()` once; then `complete` says whether everything could be listed."""
+    """Iterate `units()` once; then `complete` says whether everything could be listed, and
+    `covered` are the addresses under which nothing else is there: folders and corpora. A
+    pattern covers no more than the corpora that it finds, since what no longer matches may
+    never have."""
 
     targets: Sequence[str]
     rules: Rules
@@ -85,7 +88,7 @@ class Listing:
     max_item_bytes: int
     problems: list[ItemProblem] = field(default_factory=list)
     complete: bool = True
-    roots: list[str] = field(default_factory=list)
+    covered: set[str] = field(default_factory=set)
     _waiting: list[FileRef] = field(default_factory=list)
     _seen: set[int] = field(default_factory=set)
 
@@ -108,9 +111,11 @@ class Listing:
         try:
             if kind in (".jsonl", ".ndjson") and (named or corpora.is_corpus(file.uri, self.rules)):
                 yield from self._flush()
+                self.covered.add(file.uri)
                 yield from self._lines(file)
             elif kind == ".parquet":
                 yield from self._flush()
+                self.covered.add(file.uri)
                 yield from self._rows(file)
             else:
                 self._waiting.append(file)
@@ -156,7 +161,6 @@ class Listing:
         if target.startswith("file://"):
             target = os.fsdecode(unquote_to_bytes(target.removeprefix("file://")))
         if "://" in target:
-            self.roots.append(target)
             yield from ((self._remote(each, target), each.named) for each in places.listed(target))
         elif os.path.isdir(target):
             yield from ((file, False) for file in self._folder(os.path.abspath(target)))
@@ -168,26 +172,26 @@ class Listing:
             raise InvalidRequest(f"{target}: no such file or folder")
 
     def _remote(self, each: places.Listed, target: str) -> FileRef:
+        if not each.named:
+            self.covered.add(each.below)
         return FileRef(uri=each.uri, root=target, path=each.path, size=each.size)
 
     def _single(self, path: str) -> FileRef:
         """A corpus is a root of its own; of another file the folder is."""
         corpus = path.lower().endswith((".jsonl", ".ndjson", ".parquet"))
         root = path if corpus else os.path.dirname(path)
-        self.roots.append(file_uri(root))
         return self._ref(path, root=os.path.dirname(path), root_uri=file_uri(root))
 
     def _globbed(self, pattern: str) -> Iterator[tuple[FileRef, bool]]:
         fixed = pattern[: _GLOB_SIGNS.search(pattern).start()]  # type: ignore[union-attr]
         root = os.path.abspath(os.path.dirname(fixed) or ".")
-        self.roots.append(file_uri(root))
         for found in sorted(glob.glob(pattern, recursive=True), key=os.fsencode):
             path = os.path.abspath(found)
             if os.path.isfile(path) and not SIDECAR.search(path):
                 yield self._ref(path, root=root, root_uri=file_uri(root)), True
 
     def _folder(self, root: str) -> Iterator[FileRef]:
-        self.roots.append(file_uri(root))
+        self.covered.add(file_uri(root))
         yield from self._walk(root, root=root, above=frozenset())
 
     def _walk(

@@ -187,7 +187,11 @@ class Documents(Protocol):
         """Make pending revisions visible and, in the same transaction, supersede the former
         revision of the same edition and queue the removal of its chunks; recompute which
         edition is the newest and queue the rows whose flag changed. Of two pending revisions of
-        one edition the one put last wins. Returns how many became visible."""
+        one edition the one put last wins.
+
+        The same goes for revisions of other documents that have the same tenant, owner, origin
+        and edition: the item became another document, and its former one goes. Whoever puts
+        gives each item an origin of its own. Returns how many became visible."""
         ...
 
     async def requeue(self, chunk_ids: Sequence[str]) -> None:
@@ -239,10 +243,14 @@ class Documents(Protocol):
         other chunk needs them. Returns how many documents were there."""
         ...
 
-    async def retire(self, tenant: str, *, source: str, keep_origins: Sequence[str]) -> int:
-        """Delete the editions of `source` of which no revision that is pending or visible has
-        an origin among `keep_origins` (gone from the source). An empty `keep_origins` is
-        `InvalidRequest`. Returns how many editions."""
+    async def retire(
+        self, tenant: str, *, source: str, under: Sequence[str], keep_origins: Sequence[str]
+    ) -> int:
+        """Delete the editions of `source` of which each revision that is pending or visible has
+        an origin under one of the addresses `under`, but not among `keep_origins` (gone from
+        there). Under `file:///a/docs` are itself and what goes on with `/` or `#`, not
+        `file:///a/docs2`. An empty `under` or `keep_origins` is `InvalidRequest`. Returns how
+        many editions."""
         ...
 
     async def counts(self, tenant: str | None) -> dict[str, int]:

@@ -409,13 +409,16 @@ class DocumentsContract:
         assert await visible(ledger, *batch) == set()
 
     async def test_retire_deletes_what_left_the_source(self, ledger: Ledger) -> None:
-        kept, gone = prepared("kept.md", origin="k"), prepared("gone.md", origin="g")
-        foreign = prepared("elsewhere.md", source="wiki", origin="w")
-        stranger = prepared("stranger.md", tenant="other", origin="s")
+        kept, gone = prepared("kept.md", origin="f:///k"), prepared("gone.md", origin="f:///g")
+        foreign = prepared("elsewhere.md", source="wiki", origin="f:///w")
+        stranger = prepared("stranger.md", tenant="other", origin="f:///s")
         await show(ledger, kept, gone, foreign, stranger)
         async with ledger.transaction() as tx:
-            assert await tx.documents.retire("acme", source="docs", keep_origins=["k", "x"]) == 1
-            assert await tx.documents.retire("acme", source="docs", keep_origins=["k", "x"]) == 0
+            keep = ["f:///k", "f:///x"]
+            for count in (1, 0):
+                assert count == await tx.documents.retire(
+                    "acme", source="docs", under=["f:///"], keep_origins=keep
+                )
         assert await visible(ledger, kept, gone, foreign) == {"kept.md@", "elsewhere.md@"}
         assert await visible(ledger, stranger, scope=Scope(tenant="other")) == {"stranger.md@"}
 
@@ -425,7 +428,12 @@ class DocumentsContract:
         await show(ledger, old, new)
         await settle(ledger)
         async with ledger.transaction() as tx:
-            assert await tx.documents.retire("acme", source="docs", keep_origins=["old"]) == 1
+            assert (
+                await tx.documents.retire(
+                    "acme", source="docs", under=["old", "new"], keep_origins=["old"]
+                )
+                == 1
+            )
         assert await newest(ledger, old) == {"7.1": True}
         work = await owed(ledger)
         assert work == dict.fromkeys(chunk_ids(old), "upsert") | dict.fromkeys(
@@ -438,8 +446,13 @@ class DocumentsContract:
         await show(ledger, shown)
         await put(ledger, moved)
         async with ledger.transaction() as tx:
-            keep = ["new place"]
-            assert await tx.documents.retire("acme", source="docs", keep_origins=keep) == 0
+            places = ["old place", "new place"]
+            assert (
+                await tx.documents.retire(
+                    "acme", source="docs", under=places, keep_origins=places[1:]
+                )
+                == 0
+            )
         assert await visible(ledger, shown) == {"guide.md@"}
 
     async def test_requeue_owes_again_with_a_new_version(self, ledger: Ledger) -> None:

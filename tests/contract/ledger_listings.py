@@ -190,7 +190,8 @@ class ListingsContract:
                 lambda: documents.requeue([]),
                 lambda: documents.visible(ACME, []),
                 lambda: documents.delete(ACME, []),
-                lambda: documents.retire("acme", source="docs", keep_origins=[]),
+                lambda: documents.retire("acme", source="docs", under=["f"], keep_origins=[]),
+                lambda: documents.retire("acme", source="docs", under=[], keep_origins=["f"]),
                 lambda: tx.vectors.get([], fingerprint=FINGERPRINT),
                 lambda: tx.vectors.put({}, fingerprint=FINGERPRINT),
                 lambda: tx.outbox.work([]),
@@ -224,4 +225,5 @@ class ListingsContract:
         await show(ledger, one)
         async with ledger.transaction() as tx:
             assert await tx.documents.digests("acme", [name]) == {name: one.revision.item_digest}
-            assert await tx.documents.retire("acme", source=name, keep_origins=["x"]) == 1
+            gone = await tx.documents.retire("acme", source=name, under=[name], keep_origins=["x"])
+            assert gone == 1

@@ -10,9 +10,12 @@ from contract.ledger import DocumentsContract
 from contract.ledger_filters import FiltersContract
 from contract.ledger_listings import ListingsContract
 from contract.ledger_operations import OperationsContract
+from contract.ledger_places import PlacesContract
 
 
-class TestMemoryLedger(DocumentsContract, ListingsContract, FiltersContract, OperationsContract):
+class TestMemoryLedger(
+    DocumentsContract, PlacesContract, ListingsContract, FiltersContract, OperationsContract
+):
     @pytest.fixture
     def ledger(self) -> Ledger:
         return MemoryLedger()

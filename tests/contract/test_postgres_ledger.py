@@ -19,6 +19,7 @@ from contract.ledger import DocumentsContract
 from contract.ledger_filters import FiltersContract
 from contract.ledger_listings import ListingsContract
 from contract.ledger_operations import OperationsContract
+from contract.ledger_places import PlacesContract
 from contract.postgres import wipe
 from contract.samples import NOW, chunk_ids, prepared, publish, put, show
 
@@ -36,7 +37,9 @@ async def ledger(module_database_url: str) -> AsyncIterator[Ledger]:
     await ledger.close()
 
 
-class TestPostgresLedger(DocumentsContract, ListingsContract, FiltersContract, OperationsContract):
+class TestPostgresLedger(
+    DocumentsContract, PlacesContract, ListingsContract, FiltersContract, OperationsContract
+):
     """All of the contract."""
 
 

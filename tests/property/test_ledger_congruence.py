@@ -33,13 +33,15 @@ Answer = TypeVar("Answer")
 
 PATHS = ("a.md", "b.md")
 EDITIONS = ("", "1", "2")
-BODIES = ("first body", "second body", "third body, longer")
+BODIES = (("first body", "en"), ("second body", "en"), ("third body, longer", "zh"))
+ROOTS = ("file:///a.md?", "file:///", "file:///b.md?1", "file:///b.md")
 SCOPES = (Scope(tenant="acme"), Scope(tenant="acme", owner="ann"))
 
 
 def candidates() -> list[Prepared]:
-    """Every revision that a history can put. Origins are shared by a page's editions; the
-    owned page takes part in the tests of walls."""
+    """Every revision that a history can put. Each edition of a page has its place, where it
+    may become another document, since its language changed; the owned page takes part in the
+    tests of walls."""
     return [
         prepared(
             path,
@@ -47,10 +49,11 @@ def candidates() -> list[Prepared]:
             edition=edition,
             origin=f"file:///{path}?{edition}",
             owner="ann" if path == "b.md" else None,
+            metadata={"language": language},
         )
         for path in PATHS
         for edition in EDITIONS
-        for body in BODIES
+        for body, language in BODIES
     ]
 
 
@@ -117,10 +120,12 @@ class LedgerHistory(RuleBasedStateMachine):
     def delete(self, one: Prepared, scope: Scope) -> None:
         self.both(lambda tx: tx.documents.delete(scope, [one.revision.document_id]))
 
-    @rule(keep=picks)
-    def retire(self, keep: list[Prepared]) -> None:
+    @rule(keep=picks, under=st.lists(st.sampled_from(ROOTS), min_size=1, max_size=3))
+    def retire(self, keep: list[Prepared], under: list[str]) -> None:
         origins = [one.revision.origin for one in keep]
-        self.both(lambda tx: tx.documents.retire("acme", source="docs", keep_origins=origins))
+        self.both(
+            lambda tx: tx.documents.retire("acme", source="docs", under=under, keep_origins=origins)
+        )
 
     @invariant()
     def the_ledgers_agree(self) -> None:
@@ -128,12 +133,13 @@ class LedgerHistory(RuleBasedStateMachine):
             self.both(_everything)
 
     @invariant()
-    def one_revision_of_an_edition_is_shown(self) -> None:
+    def one_revision_of_an_edition_and_of_a_place_is_shown(self) -> None:
         if not hasattr(self, "memory"):
             return
         page = self.both(lambda tx: tx.documents.page(SCOPES[1], where=None, after=None, limit=99))
         places = [(one.document_id, one.edition) for one in page[0]]
         assert len(set(places)) == len(places)
+        assert len({(one.path, one.edition) for one in page[0]}) == len(places)
         newest = [one.document_id for one in page[0] if one.newest_edition]
         assert sorted(newest) == sorted({document for document, _ in places})
 

@@ -77,11 +77,10 @@ class MemoryDocuments:
     async def publish(self, revision_ids: Sequence[str], *, now: datetime) -> int:
         wanted = set(require(revision_ids, "revision ids"))
         held = self._state.revisions
-        documents = {
-            held[one].revision.document_id
-            for one in wanted
-            if one in held and held[one].state == "pending"
-        }
+        asked = [held[one] for one in wanted if one in held and held[one].state == "pending"]
+        places = {one.place for one in asked}
+        beside = (one for one in self._state.alive() if one.place in places)
+        documents = {one.revision.document_id for one in (*asked, *beside)}
         change = decide_succession(self._state.live(documents), wanted=wanted)
         for revision in change.superseded:
             held[revision] = replace(held[revision], state="superseded")
@@ -178,14 +177,17 @@ class MemoryDocuments:
         self._erase(gone)
         return len({one.revision.document_id for one in gone})
 
-    async def retire(self, tenant: str, *, source: str, keep_origins: Sequence[str]) -> int:
+    async def retire(
+        self, tenant: str, *, source: str, under: Sequence[str], keep_origins: Sequence[str]
+    ) -> int:
+        roots = set(require(under, "addresses"))
         keep = set(require(keep_origins, "origins to keep"))
         places = [
             (one.revision.document_id, one.revision.edition, one.revision.origin)
             for one in self._state.alive()
             if one.revision.tenant == tenant and one.revision.source == source
         ]
-        gone = gone_editions(places, keep_origins=keep)
+        gone = gone_editions(places, under=roots, keep_origins=keep)
         self._erase(
             [
                 one

@@ -41,6 +41,16 @@ class HeldRevision:
         return self.revision.tenant == scope.tenant and (owner is None or owner == scope.owner)
 
     @property
+    def place(self) -> tuple[str, str | None, str, str]:
+        """Where this edition was read, and for whom."""
+        return (
+            self.revision.tenant,
+            self.revision.owner,
+            self.revision.origin,
+            self.revision.edition,
+        )
+
+    @property
     def moment(self) -> datetime | None:
         said = self.revision.turn.said_at if self.revision.turn else None
         meta = self.revision.metadata
@@ -94,6 +104,9 @@ class State:
             LiveRevision(
                 revision_id=one.revision.revision_id,
                 document_id=one.revision.document_id,
+                tenant=one.revision.tenant,
+                owner=one.revision.owner,
+                origin=one.revision.origin,
                 edition=one.revision.edition,
                 edition_key=one.revision.edition_key,
                 state="pending" if one.state == "pending" else "visible",

@@ -68,7 +68,7 @@ class PostgresDocuments:
 
     async def publish(self, revision_ids: Sequence[str], *, now: datetime) -> int:
         ids = list(require(revision_ids, "revision ids"))
-        locked = await self._sql.rows("lock_documents_of_revisions", {"ids": ids})
+        locked = await self._sql.rows("lock_documents_to_publish", {"ids": ids})
         if not locked:
             return 0
         live = await self._live([row[0] for row in locked])
@@ -157,13 +157,16 @@ class PostgresDocuments:
         await self._erase([row[0] for row in rows])
         return len({row[1] for row in rows})
 
-    async def retire(self, tenant: str, *, source: str, keep_origins: Sequence[str]) -> int:
+    async def retire(
+        self, tenant: str, *, source: str, under: Sequence[str], keep_origins: Sequence[str]
+    ) -> int:
+        roots = set(require(under, "addresses"))
         keep = set(require(keep_origins, "origins to keep"))
         place = {"tenant": tenant, "source": source}
-        gone = gone_editions(await self._origins(place), keep_origins=keep)
+        gone = gone_editions(await self._origins(place), under=roots, keep_origins=keep)
         documents = sorted({document for document, _ in gone})
         await self._sql.rows("lock_documents", {"ids": documents})
-        gone = gone_editions(await self._origins(place), keep_origins=keep)
+        gone = gone_editions(await self._origins(place), under=roots, keep_origins=keep)
         rows = await self._sql.rows("revisions_of_documents", {"ids": documents})
         erased = [row for row in rows if (row[1], row[2]) in gone]
         await self._erase([row[0] for row in erased])
@@ -272,11 +275,14 @@ class PostgresDocuments:
             LiveRevision(
                 revision_id=row[0],
                 document_id=row[1],
-                edition=row[2],
-                edition_key=row[3],
-                state=row[4],
-                put_order=row[5],
-                newest_edition=row[6],
+                tenant=row[2],
+                owner=row[3],
+                origin=row[4],
+                edition=row[5],
+                edition_key=row[6],
+                state=row[7],
+                put_order=row[8],
+                newest_edition=row[9],
             )
             for row in rows
         ]

@@ -23,13 +23,29 @@ WHERE d.document_id = ANY(%(ids)s::text[])
 ORDER BY d.document_id
 FOR UPDATE
 
--- name: lock_documents_of_revisions
+-- name: lock_documents_to_publish
+-- Those of the pending revisions, and those that have a live revision at the same place.
+WITH asked AS (
+    SELECT r.document_id, r.tenant, r.owner, r.origin, r.edition
+    FROM revisions r
+    WHERE r.revision_id = ANY(%(ids)s::text[]) AND r.state = 'pending'
+), involved AS (
+    SELECT asked.document_id FROM asked
+    UNION
+    SELECT r.document_id
+    FROM asked
+    JOIN revisions r
+      ON r.tenant = asked.tenant
+     AND hashtextextended(r.origin, 0) = hashtextextended(asked.origin, 0)
+     AND r.origin = asked.origin
+     AND r.state IN ('pending', 'visible')
+    WHERE r.edition = asked.edition AND r.owner IS NOT DISTINCT FROM asked.owner
+)
 SELECT d.document_id
 FROM documents d
-WHERE d.document_id IN (SELECT r.document_id FROM revisions r
-                        WHERE r.revision_id = ANY(%(ids)s::text[]) AND r.state = 'pending')
+WHERE d.document_id IN (SELECT involved.document_id FROM involved)
 ORDER BY d.document_id
-FOR UPDATE
+FOR UPDATE OF d
 
 -- name: lock_documents_in_scope
 SELECT d.document_id
@@ -43,8 +59,8 @@ FOR UPDATE
 UPDATE documents SET tenant = %(tenant)s, owner = %(owner)s WHERE document_id = %(id)s
 
 -- name: live, reads
-SELECT r.revision_id, r.document_id, r.edition, r.edition_key, r.state, r.put_order,
-       r.newest_edition
+SELECT r.revision_id, r.document_id, r.tenant, r.owner, r.origin, r.edition, r.edition_key,
+       r.state, r.put_order, r.newest_edition
 FROM revisions r
 WHERE r.document_id = ANY(%(ids)s::text[]) AND r.state IN ('pending', 'visible')
 
