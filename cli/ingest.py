@@ -58,7 +58,8 @@ def ingest(
         Path | None, typer.Option(help="TOML: names of fields, worth of sources.")
     ] = None,
     retire_missing: Annotated[
-        bool, typer.Option("--retire-missing", help="Delete what its sources have no more.")
+        bool,
+        typer.Option("--retire-missing", help="Delete what is gone from its folders and corpora."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would happen; write nothing.")

@@ -6,25 +6,33 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
 from cluster.errors import UnreadableItem
-from cluster.ids import digest
+from cluster.ids import digest, sha256_hex
 from cluster.model import ItemProblem, Turn
 from ingest import corpora, places
+from ingest.metadata import plain_text
 from ingest.records import Entry, decode_record, entries
 from ingest.rules import Rules, canonical
 from ingest.sources import FileRef, FilesUnit, LinesUnit, RowsUnit, Unit
 
 _MAX_SIDECAR_BYTES = 1024 * 1024
+_MAX_ORIGIN_CHARS = 4000
+_TOLD = ("source", "product", "product_version", "language")
 _DOCUMENT_SUFFIXES = (".md", ".markdown", ".rst", ".adoc", ".html", ".htm", ".txt", ".ipynb", ".py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One thing to ingest. `origin` is its URI, `label` tells apart two with the same origin;
-    `record` and `sidecar` hold fields under our names; `raw_digest` covers all of it."""
+    """One thing to ingest.
+
+    `origin` is its URI: what comes from there later takes its place, so no two things may have
+    one. `label` names it in messages, and tells two apart that have one origin by mistake;
+    `record` and `sidecar` hold fields under our names; `raw_digest` covers all of it.
+    """
 
     origin: str
     label: str
@@ -70,12 +78,15 @@ def from_upload(
     name: str,
     media_type: str | None,
     owner: str | None,
+    said: Mapping[str, Any],
     rules: Rules,
 ) -> Iterator[Item | ItemProblem]:
     """Bytes that came over HTTP; a JSONL corpus gives its records. The same name of the same
-    owner is the same document, whichever run brings it."""
+    owner is the same document, whichever run brings it, unless another source, product, version
+    or language is `said` of it."""
     root = f"upload:{owner}" if owner else "upload"
-    file = FileRef(uri=f"upload:{owner or ''}/{name}", root=root, path=name)
+    uri = origin_of(f"upload:{owner or ''}/{name}", said)
+    file = FileRef(uri=uri, root=root, path=name)
     if name.lower().endswith((".jsonl", ".ndjson")):
         sessions = corpora.Sessions(rules)
         for number, raw in enumerate(content.splitlines(), start=1):
@@ -95,6 +106,20 @@ def from_upload(
     )
 
 
+def origin_of(place: str, said: Mapping[str, Any] | None = None) -> str:
+    """`place` as every store takes it, with what is said of the thing that makes it another
+    document: one page may be there in two languages under one name. What would be cut or
+    cleaned away is told by its digest, so that two places never become one."""
+    told = [
+        f"{name}={quote(plain_text(value), safe='')}"
+        for name in _TOLD
+        if (value := (said or {}).get(name)) not in (None, "")
+    ]
+    whole = f"{place}?{'&'.join(told)}" if told else place
+    kept = plain_text(whole, limit=_MAX_ORIGIN_CHARS)
+    return kept if kept == whole else f"{kept[: _MAX_ORIGIN_CHARS - 65]}~{sha256_hex(whole)}"
+
+
 def _file(file: FileRef, *, rules: Rules, max_item_bytes: int) -> Item | ItemProblem:
     try:
         content, media_type, page = _bytes(file, max_item_bytes)
@@ -104,9 +129,10 @@ def _file(file: FileRef, *, rules: Rules, max_item_bytes: int) -> Item | ItemPro
     except OSError as error:
         told = UnreadableItem("unreadable", error.strerror or str(error))
         return problem(file.uri, told, stage="load")
+    origin = origin_of(file.uri)
     return Item(
-        origin=file.uri,
-        label=file.uri,
+        origin=origin,
+        label=origin,
         root=file.root,
         path=file.path,
         name=file.path.rsplit("/", 1)[-1],
@@ -189,10 +215,10 @@ def _items(
     file: FileRef, record: Mapping[str, Any], *, rules: Rules, position: str, ordinal: int
 ) -> Iterator[Item]:
     for entry in entries(record, rules, position=position, ordinal=ordinal):
-        origin = f"{file.uri}#{entry.anchor}"
+        origin = origin_of(f"{file.uri}#{entry.path}", entry.fields)
         yield Item(
             origin=origin,
-            label=f"{origin} ({position})",
+            label=f"{origin} ({entry.position})",
             root=file.root,
             path=entry.path,
             name=_name(entry),

@@ -247,7 +247,7 @@ def _draft(
         path=metadata.plain_text(place.path),
         edition=place.edition,
         edition_key=place.edition_key,
-        origin=metadata.plain_text(item.origin, limit=4000),
+        origin=item.origin,
         item_digest=stored_digest(plan.item_digest(item), identity, place.source),
         media_type=parsed.media_type,
         content_sha256=content,

@@ -18,10 +18,10 @@ _NAMES_TURN_WITHOUT_TEXT = frozenset({"user", "assistant"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A document or a turn inside a record. `anchor` tells it from its neighbours in the file;
+    """A document or a turn inside a record. `position` tells where in the file (`L12`, `L12/3`),
     `path` is its logical path; `fields` are under our names, without text and path."""
 
-    anchor: str
+    position: str
     path: str
     text: str
     fields: Mapping[str, Any]
@@ -69,8 +69,8 @@ def entries(
 
 
 def _document_entry(fields: dict[str, Any], *, position: str) -> Entry:
-    anchor = _name(fields.pop("id", None))
-    path = _name(fields.pop("path", None)) or anchor or position
+    name = _name(fields.pop("id", None))
+    path = _name(fields.pop("path", None)) or name or position
     text = fields.pop("text", None)
     if text is None:
         text = fields.get("title")
@@ -80,7 +80,7 @@ def _document_entry(fields: dict[str, Any], *, position: str) -> Entry:
         )
     for field in ("turns", "conversation", "session", "speaker"):
         fields.pop(field, None)
-    return Entry(anchor=anchor or position, path=path, text=text, fields=fields)
+    return Entry(position=position, path=path, text=text, fields=fields)
 
 
 def _turn_entry(fields: dict[str, Any], *, position: str, ordinal: int) -> Entry:
@@ -100,8 +100,7 @@ def _turn_entry(fields: dict[str, Any], *, position: str, ordinal: int) -> Entry
     )
     own_name = _name(fields.pop("id", None))
     path = _turn_path(turn, own_name or str(turn.ordinal))
-    anchor = path if own_name else position
-    return Entry(anchor=anchor, path=path, text=text, fields=fields, turn=turn)
+    return Entry(position=position, path=path, text=text, fields=fields, turn=turn)
 
 
 def _turn_path(turn: Turn, name: str) -> str:
@@ -137,8 +136,7 @@ def _session(
     for number, turn in enumerate(spoken):
         fields = {**inherited, **canonical(turn, rules.turn_aliases)}
         fields.setdefault("ordinal", number)
-        entry = _turn_entry(fields, position=f"{position}/{number}", ordinal=number)
-        yield entry
+        yield _turn_entry(fields, position=f"{position}/{number}", ordinal=number)
 
 
 def _exchange(turn: Mapping[str, Any]) -> list[Mapping[str, Any]]:

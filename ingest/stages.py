@@ -94,7 +94,7 @@ class Prepare:
         made.loaded(item.origin)
         before, identity, source = read_stored(stored)
         if before == self._plan.item_digest(item):
-            made.hold((identity, item.label), source)
+            made.hold(_claims(item.label, identity, item.origin), source)
             return
         if self._counter is None:
             self._counter = self._open_counter()
@@ -143,16 +143,16 @@ class Embed:
         self._embed.unload()
 
     def _claimed(self, bundle: Bundle) -> tuple[list[Draft], list[ItemProblem]]:
-        wanted = [(draft.identity, draft.label) for draft in bundle.drafts]
-        held = len(bundle.held)
-        answers = self._claims.claim([*bundle.held, *wanted]) if held or wanted else []
-        drafts = [d for d, other in zip(bundle.drafts, answers[held:], strict=True) if not other]
-        refused = [
-            _duplicate(label, other)
-            for (_, label), other in zip([*bundle.held, *wanted], answers, strict=True)
-            if other
+        wanted = [
+            claim
+            for draft in bundle.drafts
+            for claim in _claims(draft.label, draft.identity, draft.prepared.revision.origin)
         ]
-        return drafts, refused
+        claims = [*bundle.held, *wanted]
+        answers = self._claims.claim(claims) if claims else []
+        holders = {label: other for (_, label), other in zip(claims, answers, strict=True) if other}
+        drafts = [draft for draft in bundle.drafts if draft.label not in holders]
+        return drafts, [_duplicate(label, other) for label, other in holders.items()]
 
 
 class Write:
@@ -187,6 +187,7 @@ class _Growing:
     def __init__(self) -> None:
         self._drafts: list[Draft] = []
         self._held: list[Claim] = []
+        self._unchanged = 0
         self._problems: list[ItemProblem] = []
         self._origins: list[str] = []
         self._sources: set[str] = set()
@@ -206,8 +207,9 @@ class _Growing:
         self._chunks += len(draft.prepared.chunks)
         self._chars += len(draft.prepared.revision.text)
 
-    def hold(self, claim: Claim, source: str) -> None:
-        self._held.append(claim)
+    def hold(self, claims: Sequence[Claim], source: str) -> None:
+        self._unchanged += 1
+        self._held.extend(claims)
         self._sources.add(source)
 
     def fail(self, failed: ItemProblem) -> None:
@@ -218,7 +220,7 @@ class _Growing:
         loaded = len(self._origins)
         counts = {
             "loaded": loaded,
-            "unchanged": len(self._held),
+            "unchanged": self._unchanged,
             "parsed": len(self._drafts),
             "skipped": outcomes.count("skipped"),
             "failed": outcomes.count("failed"),
@@ -233,11 +235,22 @@ class _Growing:
         )
 
 
+def _claims(label: str, identity: str, origin: str) -> list[Claim]:
+    """An item holds its identity, and its place where that is not already its name."""
+    return [(key, label) for key in (identity, origin) if key != label]
+
+
 def _duplicate(label: str, other: str) -> ItemProblem:
-    reason = (
-        f"the same page, version and language as {other}; only that one is kept. If both are "
-        "wanted, ingest them apart, each with a --source name of its own"
-    )
+    if label.partition("#")[0] == other.partition("#")[0]:
+        reason = (
+            f"it has the same name as {other}; only that one is kept. If both are wanted, give "
+            "each an id or path of its own, or say its language, or its product and version"
+        )
+    else:
+        reason = (
+            f"the same page, version and language as {other}; only that one is kept. If both are "
+            "wanted, ingest them apart, each with a --source name of its own"
+        )
     return ItemProblem(
         origin=label, stage="identity", outcome="failed", kind="duplicate", reason=reason
     )

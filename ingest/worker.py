@@ -127,6 +127,7 @@ class Worker:
             name=upload.arguments.get("path") or upload.name or "upload",
             media_type=upload.media_type,
             owner=plan.owner,
+            said={**plan.flags, "source": plan.source},
             rules=self._rules,
         )
         embed = Embed(plan, self._link, LocalClaims(), self._opened)

@@ -96,6 +96,106 @@ def test_a_page_that_is_gone_is_retired_only_when_asked_for(bench: Bench, pages:
     assert len(bench.documents()) == 4
 
 
+def test_of_one_product_in_two_roots_only_what_was_listed_is_retired(
+    bench: Bench, tmp_path: Path
+) -> None:
+    for place in ("one", "one2"):
+        folder = tmp_path / place / "nimbus" / "v2.0"
+        folder.mkdir(parents=True)
+        for name in ("kept", "gone"):
+            page = f"# {name} {place}\n\nThe page {name} of {place}.\n"
+            (folder / f"{name}-{place}.md").write_text(page, encoding="utf-8")
+    bench.ingest(tmp_path / "one")
+    bench.ingest(tmp_path / "one2")
+    assert {each.source for each in bench.documents()} == {"nimbus"}
+    (tmp_path / "one" / "nimbus" / "v2.0" / "gone-one.md").unlink()
+    retired = bench.ingest(tmp_path / "one", retire_missing=True)
+    assert retired.counts["retired"] == 1
+    names = sorted(each.path.rpartition("/")[2] for each in bench.documents())
+    assert names == ["gone-one2.md", "kept-one.md", "kept-one2.md"]
+
+
+@pytest.mark.parametrize("target", ["page000.md", "page00[0-2].md"])
+def test_naming_files_or_a_pattern_retires_nothing_beside_them(
+    bench: Bench, pages: Path, target: str
+) -> None:
+    bench.ingest(pages)
+    summary = bench.ingest(pages / target, retire_missing=True)
+    assert summary.counts["unchanged"] >= 1
+    assert summary.counts.get("retired", 0) == 0
+    assert len(bench.documents()) == 5
+
+
+def test_a_record_that_left_its_corpus_is_retired(bench: Bench, tmp_path: Path) -> None:
+    lines = [json.dumps({"id": each, "text": f"the text of {each}"}) for each in "abcd"]
+    (tmp_path / "c.jsonl").write_text("\n".join(lines[:2]), encoding="utf-8")
+    (tmp_path / "c.jsonl.old.jsonl").write_text("\n".join(lines[2:]), encoding="utf-8")
+    bench.ingest(tmp_path, source="notes")
+    assert len(bench.documents()) == 4
+    (tmp_path / "c.jsonl").write_text(lines[0], encoding="utf-8")
+    bench.ingest(tmp_path / "c.jsonl", source="notes", retire_missing=True)
+    assert sorted(each.path for each in bench.documents()) == ["a", "c", "d"]
+
+
+def test_a_page_whose_language_or_source_changed_leaves_no_ghost(bench: Bench, pages: Path) -> None:
+    bench.ingest(pages)
+    page = pages / "page001.md"
+    before = page.read_text(encoding="utf-8")
+    page.write_text("# 指南\n\n这一页现在是用中文写的，讲的是怎样安装和使用。\n", "utf-8")
+    bench.ingest(pages)
+    shown = {each.path: each.language for each in bench.documents()}
+    assert len(bench.documents()) == 5
+    assert shown["page001.md"] == "zh"
+    page.write_text(before, encoding="utf-8")
+    bench.ingest(pages)
+    assert {each.path: each.language for each in bench.documents()}["page001.md"] != "zh"
+    bench.ingest(pages, source="wiki")
+    assert {each.source for each in bench.documents()} == {"wiki"}
+    assert bench.counts()["documents"] == 5
+    assert len(bench.indexed()) == bench.counts()["chunks"]
+
+
+def test_one_checkout_under_two_versions_gives_two_editions(bench: Bench, pages: Path) -> None:
+    for version in ("1.0", "2.0"):
+        bench.ingest(pages, flags={"product": "nimbus", "product_version": version})
+    editions = sorted((each.path, each.edition) for each in bench.documents())
+    assert editions == [(f"page{n:03}.md", v) for n in range(5) for v in ("1.0", "2.0")]
+
+
+def test_records_and_turns_of_one_file_stay_side_by_side(bench: Bench, tmp_path: Path) -> None:
+    page = {"id": "guide", "project": "nimbus", "version": "1"}
+    talk = [
+        {"role": "user", "content": "Where do you live?"},
+        {"role": "user", "content": "我住在上海，你呢？"},
+    ]
+    texts = [("en", "how to set it up"), ("zh", "怎样安装")]
+    records = [{**page, "lang": lang, "text": text} for lang, text in texts]
+    (tmp_path / "pages.jsonl").write_text("\n".join(map(json.dumps, records)), "utf-8")
+    sessions = [{"session_id": name, "turns": talk} for name in ("s1", "s2")]
+    (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, sessions)), "utf-8")
+    for _ in range(2):
+        summary = bench.ingest(tmp_path)
+        assert summary.problems == ()
+        assert (bench.counts()["documents"], bench.counts()["turns"]) == (2, 4)
+    assert summary.counts["unchanged"] == 6
+    records[0]["text"] = "how to set it up, step by step"
+    (tmp_path / "pages.jsonl").write_text("\n".join(map(json.dumps, records)), "utf-8")
+    bench.ingest(tmp_path)
+    assert (bench.counts()["documents"], bench.counts()["turns"]) == (2, 4)
+
+
+def test_two_records_of_one_name_are_told_and_the_first_stays(bench: Bench, tmp_path: Path) -> None:
+    texts = ("This page tells how to set it up.", "这一页讲的是怎样安装和使用。")
+    lines = [json.dumps({"id": 7, "text": text}) for text in texts]
+    (tmp_path / "c.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    for _ in range(2):
+        (problem,) = bench.ingest(tmp_path / "c.jsonl").problems
+        assert (problem.kind, problem.outcome) == ("duplicate", "failed")
+        assert problem.origin.endswith("#7 (L2)")
+        assert "same name as" in problem.reason
+        assert [each.language for each in bench.documents()] == ["en"]
+
+
 def test_nothing_is_retired_when_the_source_could_not_be_read_whole(
     bench: Bench, pages: Path
 ) -> None:
@@ -299,6 +399,21 @@ def test_uploads_are_worked_off_and_leave(bench: Bench, monkeypatch: pytest.Monk
     with pytest.raises(NotFound):
         bench.link.call(lambda tx: tx.uploads.get(good))
     assert worker.step() == 0
+
+
+def test_an_upload_replaces_its_former_one_unless_it_is_said_to_be_another(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = worker_of(bench, monkeypatch)
+    upload(bench, "note.md", b"# Note\n\nSome words about the harbour.\n")
+    worker.step()
+    upload(bench, "note.md", "# 笔记\n\n这是关于港口的几句话。\n".encode())
+    worker.step()
+    assert [each.language for each in bench.documents()] == ["zh"]
+    for source in ("a", "b"):
+        upload(bench, "note.md", b"# Note\n\nSome words about the harbour.\n", source=source)
+        worker.step()
+    assert sorted(each.source for each in bench.documents()) == ["a", "b", "upload"]
 
 
 def test_an_upload_that_always_breaks_is_given_up(

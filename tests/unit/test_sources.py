@@ -16,7 +16,7 @@ import pytest
 
 from cluster.errors import InvalidRequest
 from cluster.model import ItemProblem
-from ingest.load import Item, load
+from ingest.load import Item, load, origin_of
 from ingest.rules import Rules, load_rules
 from ingest.sources import LinesUnit, Listing
 
@@ -131,7 +131,9 @@ def test_records_are_read_under_our_names(tmp_path: Path, rules: Rules) -> None:
         "product": "nimbus",
         "product_version": "2.0",
     }
-    assert (first.path, first.name, first.origin) == ("a.md", "a.md", f"{file.as_uri()}#d1")
+    assert (first.path, first.name) == ("a.md", "a.md")
+    said = "product=nimbus&product_version=2.0&language=en"
+    assert first.origin == f"{file.as_uri()}#a.md?{said}"
     assert (second.path, second.name, second.content) == ("7", "7.txt", b"plain")
 
 
@@ -234,7 +236,61 @@ def test_a_session_gives_its_turns_and_an_exchange_gives_two(tmp_path: Path, rul
         ("user", 1, b"how are you?"),
         ("assistant", 2, b"well"),
     ]
-    assert len({item.origin for item in items}) == 3
+    assert len({item.origin for item in items}) == len({item.label for item in items}) == 3
+
+
+def test_every_record_and_every_turn_has_an_origin_of_its_own(tmp_path: Path, rules: Rules) -> None:
+    page = {"id": "guide", "text": "words"}
+    told = [{}, {"lang": "zh"}, {"lang": "en"}, {"project": "a", "version": "1"}]
+    told += [{"project": "b", "version": "1"}, {"project": "b", "version": "2"}, {"path": "x.md"}]
+    pages = write_lines(tmp_path / "pages.jsonl", [{**page, **fields} for fields in told])
+    turn = {"role": "u", "text": "same words", "session_id": "s"}
+    talk = [{**turn, "conversation": c} for c in ("c", "d") for _ in range(3)]
+    turns = write_lines(tmp_path / "turns.jsonl", talk)
+    said = [{"role": "u", "content": "hi"}, {"user": "a", "assistant": "b"}]
+    chats = [{"session_id": "s1", "turns": said}, {"session_id": "s2", "turns": said}]
+    sessions = write_lines(tmp_path / "sessions.jsonl", [*chats, {"turns": said}, {"turns": said}])
+    items, problems = loaded(listing(pages, turns, sessions, rules=rules))
+    assert (len(items), problems) == (7 + 6 + 12, [])
+    assert len({item.origin for item in items}) == len(items)
+
+
+def test_a_record_keeps_its_origin_when_lines_come_before_it(tmp_path: Path, rules: Rules) -> None:
+    records = [{"path": "a.md", "text": "a"}, {"session": "s", "role": "u", "text": "x", "id": 5}]
+    file = write_lines(tmp_path / "c.jsonl", records)
+    before = [item.origin for item in loaded(listing(file, rules=rules))[0]]
+    write_lines(file, [{"path": "new.md", "text": "new"}, *records])
+    assert [item.origin for item in loaded(listing(file, rules=rules))[0]][1:] == before
+
+
+def test_no_two_places_become_one_origin() -> None:
+    places = ["s3://b/a  b", "s3://b/a b", "s3://b/a\0b", "s3://b/ab", "x" * 4000, "x" * 4001]
+    places += ["x" * 5000, "upload:/n", "upload:/n~"]
+    origins = [origin_of(place) for place in places]
+    assert len(set(origins)) == len(places)
+    assert max(map(len, origins)) <= 4000
+    assert origins[1] == "s3://b/a b"
+    assert origin_of("upload:/n", {"source": "a"}) != origin_of("upload:/n", {"source": "b"})
+    assert origin_of("upload:/n", {"source": None, "title": "t"}) == "upload:/n"
+
+
+def test_folders_and_corpora_are_covered_and_other_files_and_patterns_are_not(
+    tmp_path: Path, rules: Rules
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("t", encoding="utf-8")
+    corpus = write_lines(tmp_path / "docs" / "c.jsonl", [{"text": "t"}])
+
+    def covered(target: str | Path) -> set[str]:
+        of = listing(target, rules=rules)
+        list(of.units())
+        return of.covered
+
+    docs = tmp_path / "docs"
+    assert covered(docs) == {docs.as_uri(), corpus.as_uri()}
+    assert covered(docs.as_uri()) == covered(docs)
+    assert covered(corpus) == covered(f"{docs}/*") == {corpus.as_uri()}
+    assert covered(docs / "a.md") == covered(f"{docs}/*.md") == set()
 
 
 def test_a_jsonl_in_a_folder_is_a_corpus_only_when_it_holds_texts(
