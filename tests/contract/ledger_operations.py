@@ -12,9 +12,18 @@ import pytest
 
 from cluster.errors import InvalidRequest, NotFound
 from cluster.ids import sha256_hex
-from cluster.model import ApiKey, Generation, ItemProblem, Run
+from cluster.model import ApiKey, Generation, ItemProblem, Run, Scope
 from cluster.stores.protocols import Ledger
-from contract.samples import FINGERPRINT, NOW, chunk_ids, prepared, put, vector_of, vectors_of
+from contract.samples import (
+    FINGERPRINT,
+    NOW,
+    chunk_ids,
+    prepared,
+    put,
+    settle,
+    vector_of,
+    vectors_of,
+)
 
 LATER = NOW + timedelta(hours=1)
 
@@ -49,6 +58,20 @@ def api_key(key_id: str = "k1", tenant: str = "acme") -> ApiKey:
 
 class OperationsContract:
     """Subclasses give the fixture `ledger`: an empty one for each test."""
+
+    async def test_what_one_call_owes_comes_in_the_order_of_ids(self, ledger: Ledger) -> None:
+        batch = [prepared(f"{number}.md", f"text {number}", pieces=3) for number in range(4)]
+        await put(ledger, *batch)
+        for owe in ("requeue", "delete"):
+            await settle(ledger)
+            async with ledger.transaction() as tx:
+                if owe == "requeue":
+                    await tx.documents.requeue(chunk_ids(*batch))
+                else:
+                    documents = [one.revision.document_id for one in batch]
+                    await tx.documents.delete(Scope(tenant="acme"), documents)
+                entries = await tx.outbox.take(limit=100)
+            assert [one.chunk_id for one in entries] == sorted(chunk_ids(*batch))
 
     async def test_an_exception_leaves_nothing(self, ledger: Ledger) -> None:
         one = prepared()

@@ -84,14 +84,14 @@ class MemoryDocuments:
         change = decide_succession(self._state.live(documents), wanted=wanted)
         for revision in change.superseded:
             held[revision] = replace(held[revision], state="superseded")
-            self._owe(held[revision], "delete")
+        self._owe([held[revision] for revision in change.superseded], "delete")
         for revision in change.shown:
             held[revision] = replace(held[revision], state="visible", recorded_at=now)
         self._set_flags(change.flags)
         return len(change.shown)
 
     async def requeue(self, chunk_ids: Sequence[str]) -> None:
-        for chunk in dict.fromkeys(require(chunk_ids, "chunk ids")):
+        for chunk in sorted(set(require(chunk_ids, "chunk ids"))):
             held = self._of_chunk(chunk)
             alive = held is not None and held.state in ("pending", "visible")
             self._state.owe(chunk, "upsert" if alive else "delete")
@@ -271,16 +271,19 @@ class MemoryDocuments:
         for revision, flag in flags.items():
             held = replace(self._state.revisions[revision], newest_edition=flag)
             self._state.revisions[revision] = held
-            self._owe(held, "upsert")
+        self._owe([self._state.revisions[revision] for revision in flags], "upsert")
 
-    def _owe(self, held: HeldRevision, operation: Literal["upsert", "delete"]) -> None:
-        for chunk in held.chunks:
-            self._state.owe(chunk.chunk_id, operation)
+    def _owe(
+        self, revisions: Iterable[HeldRevision], operation: Literal["upsert", "delete"]
+    ) -> None:
+        """Those of one call in the order of chunk ids, as every ledger owes them."""
+        for chunk_id in sorted(chunk.chunk_id for held in revisions for chunk in held.chunks):
+            self._state.owe(chunk_id, operation)
 
     def _erase(self, gone: Sequence[HeldRevision]) -> None:
         """Owe the indexes the removal, then forget texts, chunks and unneeded vectors."""
+        self._owe(gone, "delete")
         for held in gone:
-            self._owe(held, "delete")
             self._state.revisions[held.revision.revision_id] = replace(
                 held,
                 revision=replace(held.revision, text=""),
