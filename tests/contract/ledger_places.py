@@ -8,7 +8,7 @@ from cluster.errors import InvalidRequest
 from cluster.model import Scope
 from cluster.stores.protocols import Ledger, Prepared
 from contract.ledger import ACME, newest, owed, visible
-from contract.samples import chunk_ids, prepared, publish, put, settle, show
+from contract.samples import NOW, chunk_ids, prepared, publish, put, settle, show
 
 CHINESE = {"language": "zh"}
 DOCS = "file:///a/docs"
@@ -134,6 +134,20 @@ class PlacesContract:
         assert await publish(ledger, dropped) == 0
         assert await visible(ledger, kept) == {"guide.md@"}
         assert await visible(ledger, dropped) == set()
+
+    async def test_a_put_that_is_refused_leaves_the_order_of_puts(self, ledger: Ledger) -> None:
+        shown = prepared(origin="o")
+        pending = prepared(origin="o", body="other words", metadata=CHINESE)
+        await show(ledger, shown)
+        await put(ledger, pending)
+        without_vectors = prepared("new.md", "never encoded")
+        async with ledger.transaction() as tx:
+            with pytest.raises(InvalidRequest, match="vector"):
+                await tx.documents.put([shown, without_vectors], now=NOW)
+        async with ledger.transaction() as tx:
+            found = await tx.documents.digests("acme", ["o"])
+        assert found == {"o": pending.revision.item_digest}
+        assert await publish(ledger, pending) == 1
 
     async def test_editions_from_one_place_stay(self, ledger: Ledger) -> None:
         first = prepared(edition="1.0", origin="o")

@@ -51,10 +51,11 @@ class PostgresDocuments:
         orders = await self._sql.rows("next_put_orders", {"count": len(last)})
         ordered = [(order[0], one) for order, one in zip(orders, last.values(), strict=True)]
         known = {one.revision_id for one in live}
-        await self._touch([pair for pair in ordered if pair[1].revision.revision_id in known])
         fresh = [pair for pair in ordered if pair[1].revision.revision_id not in known]
         if fresh:
             await self._check_vectors([prepared for _, prepared in fresh])
+        await self._touch([pair for pair in ordered if pair[1].revision.revision_id in known])
+        if fresh:
             await self._write(fresh, live, now=now)
             await self._notify()
         return len(fresh)
