@@ -16,8 +16,8 @@ from cli.answer import print_answer
 from cli.stack import service_specs
 from cluster.errors import InvalidRequest, NotAuthenticated, PalimpsestError, StackError
 from cluster.filters import FIELDS
-from cluster.settings import load_settings
-from cluster.stack.control import ensure_up
+from cluster.settings import Settings, load_settings
+from cluster.stack.control import ensure_up, tenant_of_stack
 from cluster.stack.services import endpoints, local_key_path
 
 TIMEOUT_S = 65.0
@@ -81,12 +81,23 @@ def find_endpoint(*, quiet: bool) -> Endpoint:
     if not url:
         ensure_up(settings, service_specs(settings), say=_say_nothing if quiet else _say)
         url = endpoints(settings).serve
-    if not key:
-        path = local_key_path(settings)
-        if not path.is_file():
-            raise StackError(f"there is no key at {path}; `palimpsest keys create` makes one")
-        key = path.read_text(encoding="ascii").strip()
-    return Endpoint(url.rstrip("/"), key)
+    return Endpoint(url.rstrip("/"), key or local_key(settings))
+
+
+def local_key(settings: Settings) -> str:
+    """The local administrator's; it is one for the tenant that the stack was started for, so
+    with settings that name another the answer would come from the wrong one: refused."""
+    running = tenant_of_stack(settings)
+    if running not in (None, settings.tenant):
+        raise StackError(
+            f"the stack and its local key are of tenant {running!r}, these settings name "
+            f"{settings.tenant!r}; run `palimpsest down` and ask again, or put what `palimpsest "
+            f"keys create --tenant {settings.tenant}` prints into PALIMPSEST_API_KEY"
+        )
+    path = local_key_path(settings)
+    if not path.is_file():
+        raise StackError(f"there is no key at {path}; `palimpsest keys create` makes one")
+    return path.read_text(encoding="ascii").strip()
 
 
 def ask(endpoint: Endpoint, body: dict[str, Any]) -> dict[str, Any]:

@@ -15,10 +15,12 @@ NAME = "local"
 
 async def ensure_local_key(ledger: Ledger, *, path: Path, tenant: str, now: datetime) -> None:
     """The file at `path` (mode 0600) holds a valid admin key of `tenant` afterwards. One that
-    is there and valid stays; one that the ledger does not know is replaced."""
+    is there and valid stays; one that the ledger does not know, or that is another tenant's or
+    reaches less far, is replaced."""
     secret = _read(path)
     async with ledger.transaction() as tx:
-        if secret and await tx.keys.find(secret_digest(secret)) is not None:
+        found = await tx.keys.find(secret_digest(secret)) if secret else None
+        if found is not None and (found.tenant, found.role) == (tenant, "admin"):
             return
         secret = new_secret()
         key = ApiKey(

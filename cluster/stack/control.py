@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from cluster.errors import StackError
-from cluster.settings import Settings
+from cluster.settings import PREFIX, Settings
 from cluster.stack import logs, processes
 from cluster.stack.home import Home, home_of, prepare_home, room, was_used
 from cluster.stack.ports import check_port
@@ -30,6 +30,7 @@ SUPERVISOR = "supervisor"
 SUPERVISOR_STARTS_WITHIN_S = 30.0
 DOWN_WITHIN_S = 120.0
 TAKES_UP_WITHIN_S = 3.0
+TENANT_VARIABLE = f"{PREFIX}TENANT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +106,15 @@ def is_up(settings: Settings, specs: Sequence[ServiceSpec]) -> bool:
         return False
     ready = {part.name for part in state.parts if part.phase == "ready"}
     return {spec.name for spec in specs} <= ready
+
+
+def tenant_of_stack(settings: Settings) -> str | None:
+    """The tenant that the parts in this home were started for; `None` when none were."""
+    specs_file = home_of(settings).specs_file
+    if not specs_file.is_file():
+        return None
+    named = (spec.env.get(TENANT_VARIABLE) for spec in read_specs(specs_file))
+    return next((tenant for tenant in named if tenant), None)
 
 
 def down(settings: Settings, *, say: Say = print) -> bool:
