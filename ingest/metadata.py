@@ -29,6 +29,8 @@ _LANGUAGES = {
 }
 _MAX_CHARS = 1000
 _DETECTED_CHARS = 20_000
+MAX_TAGS = 1000
+"""More than an index takes on one row would keep the document from being shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,11 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
             if field in values:
                 continue
             value = _read(field, raw)
+            if field == "tags" and value is not None and len(value) > MAX_TAGS:
+                notes.append(
+                    f"{len(value):,} tags ({layer.came_from}); the first {MAX_TAGS:,} kept"
+                )
+                value = value[:MAX_TAGS]
             if value is not None:
                 values[field], provenance[field] = value, layer.came_from
             elif field in _MOMENTS:

@@ -28,6 +28,7 @@ _STAGES = (
     "published",
     "skipped",
     "failed",
+    "not_visible",
     "retired",
 )
 

@@ -194,9 +194,16 @@ class _Run:
                 return
 
     def wait_until_visible(self) -> None:
-        if self._on.wait_until_visible:
-            self._watcher.say("waiting for the indexer")
-            wait_until_visible(self._on.link, self._request.tenant)
+        """What the indexer does not show becomes a problem of its item; `StackError` when it
+        shows nothing of all that this run published."""
+        if not (self._on.wait_until_visible and self._counts.get("published")):
+            return
+        self._watcher.say("waiting for the indexer")
+        left = wait_until_visible(self._on.link, self._request.tenant, self.run_id)
+        if left is not None:
+            self._note(left.report())
+            if left.count >= self._counts["published"]:
+                raise StackError(left.reason)
 
     def retire(self) -> None:
         if not self._request.retire_missing:
@@ -302,28 +309,58 @@ def mark_interrupted(link: LedgerLink, tenant: str, clock: Clock) -> None:
     link.call(mark)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unshown:
+    """What a run wrote and the indexer does not show: `count` revisions, the first `origins` of
+    them; `owed`, `lag_s` are those of the whole outbox."""
+
+    count: int
+    origins: tuple[str, ...]
+    owed: int
+    lag_s: float
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"everything is in the ledger, but {self.count:,} documents wait for the indexer. It "
+            f"owes {self.owed:,} entries, the oldest for {self.lag_s:,.0f} s. See `palimpsest "
+            "status`; once it shows them they can be found, nothing is lost"
+        )
+
+    def report(self) -> Bundle:
+        return Bundle(
+            counts={"not_visible": self.count},
+            problems=tuple(
+                ItemProblem(
+                    origin=origin, stage="index", outcome="failed", kind="not_visible",
+                    reason="it is in the ledger, but the indexer does not show it; "
+                    "`palimpsest status` tells why",
+                )
+                for origin in self.origins
+            ),
+        )  # fmt: skip
+
+
 def wait_until_visible(
     link: LedgerLink,
     tenant: str,
+    run_id: str,
     *,
     stuck_after_s: float = _STUCK_AFTER_S,
     sleep: Callable[[float], None] = time.sleep,
-) -> None:
-    """Until nothing of the tenant is pending. `StackError` when that does not come nearer."""
+) -> Unshown | None:
+    """Until nothing that the run wrote is pending; what else the tenant waits for is not waited
+    for. What is left when for `stuck_after_s` it never became fewer than ever before."""
     moved_at = time.monotonic()
-    before: tuple[int, int] | None = None
+    fewest: int | None = None
     while True:
-        pending, owed, lag_s = link.call(lambda tx: _lag(tx, tenant))
-        if pending == 0:
-            return
-        if before is None or (pending, owed) != before:
-            before, moved_at = (pending, owed), time.monotonic()
+        left = link.call(lambda tx: _unshown(tx, tenant, run_id))
+        if left.count == 0:
+            return None
+        if fewest is None or left.count < fewest:
+            fewest, moved_at = left.count, time.monotonic()
         elif time.monotonic() - moved_at > stuck_after_s:
-            raise StackError(
-                f"everything is in the ledger, but {pending:,} documents wait for the indexer. It "
-                f"owes {owed:,} entries, the oldest for {lag_s:,.0f} s, and does not move. See "
-                "`palimpsest status`; once it goes on they can be found, nothing is lost"
-            )
+            return left
         sleep(_LOOK_EVERY_S)
 
 
@@ -348,10 +385,10 @@ def is_running(process: str) -> bool:
         return False
 
 
-async def _lag(tx: Transaction, tenant: str) -> tuple[int, int, float]:
-    counts = await tx.documents.counts(tenant)
+async def _unshown(tx: Transaction, tenant: str, run_id: str) -> Unshown:
+    count, origins = await tx.documents.unshown(tenant, run_id=run_id, limit=_KEPT_PROBLEMS)
     owed, lag = await tx.outbox.lag()
-    return counts["pending"], owed, lag.total_seconds()
+    return Unshown(count=count, origins=tuple(origins), owed=owed, lag_s=lag.total_seconds())
 
 
 def _no_counter() -> NoReturn:

@@ -134,19 +134,21 @@ class Worker:
         write = Write(self._link, self._clock)
         report = Bundle()
         for bundle in Prepare(plan, self._link, self._opened).bundles(items):
-            done = write(embed(bundle))
-            report = Bundle(
-                counts=added(report.counts, done.counts),
-                problems=(*report.problems, *done.problems),
-            )
+            report = _joined(report, write(embed(bundle)))
         self._finish(upload, report)
 
     def _finish(self, upload: Upload, report: Bundle) -> None:
         came_through = report.counts.get("parsed", 0) or report.counts.get("unchanged", 0)
+        error, left = None, None
         if report.counts.get("published", 0):
-            wait_until_visible(self._link, upload.tenant, stuck_after_s=_STUCK_AFTER_S)
-        error = None
-        if not came_through:
+            left = wait_until_visible(
+                self._link, upload.tenant, upload.run_id, stuck_after_s=_STUCK_AFTER_S
+            )
+        if left is not None:
+            report = _joined(report, left.report())
+            if left.count >= report.counts["published"]:
+                came_through, error = 0, left.reason
+        elif not came_through:
             error = "; ".join(each.reason for each in report.problems[:3]) or "nothing was in it"
         state = "succeeded" if came_through else "failed"
         self._end(upload, state, report.counts, report.problems, error=error)
@@ -223,6 +225,12 @@ async def _fetch(tx: Transaction, run_id: str) -> tuple[Upload, Run]:
         arguments=arguments,
     )
     return upload, run
+
+
+def _joined(report: Bundle, more: Bundle) -> Bundle:
+    return Bundle(
+        counts=added(report.counts, more.counts), problems=(*report.problems, *more.problems)
+    )
 
 
 def _tags(said: str) -> list[str] | str:

@@ -67,6 +67,9 @@ class Bench:
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
     embedder: CountingEmbedder = field(default_factory=CountingEmbedder)
 
+    waits: bool = False
+    """Whether runs wait until what they wrote is visible."""
+
     def __post_init__(self) -> None:
         self.vectors = MemoryVectorIndex(DIM)
         self.texts = MemoryTextIndex()
@@ -85,7 +88,7 @@ class Bench:
             generation=describe(self.settings),
             few=self._loop,
             many=self._loop,
-            wait_until_visible=False,
+            wait_until_visible=self.waits,
         )
         wanted = Request(targets=tuple(map(str, targets)), **{"tenant": TENANT, **request})
         summary = ingest(wanted, on, Silent())

@@ -183,6 +183,11 @@ class Documents(Protocol):
         entries, oldest first."""
         ...
 
+    async def unshown(self, tenant: str, *, run_id: str, limit: int) -> tuple[int, list[str]]:
+        """How many revisions that this run wrote are still pending, and the origins of the first
+        `limit` of them, in the order of their puts."""
+        ...
+
     async def publish(self, revision_ids: Sequence[str], *, now: datetime) -> int:
         """Make pending revisions visible and, in the same transaction, supersede the former
         revision of the same edition and queue the removal of its chunks; recompute which

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -45,6 +46,22 @@ class ListingsContract:
                 assert await tx.documents.neighbours(scope, ids[0], before=1, after=1) == []
             assert await tx.documents.text(ann, mine.revision.revision_id) == mine.revision.text
             assert await tx.documents.delete(ann, [mine.revision.document_id]) == 1
+
+    async def test_unshown_is_what_one_run_wrote_and_is_pending(self, ledger: Ledger) -> None:
+        batch = [prepared(f"{number}.md", f"text {number}") for number in range(4)]
+        stranger = prepared("stranger.md", tenant="other")
+        later = prepared("later.md")
+        later = replace(later, revision=replace(later.revision, run_id="run-2"))
+        await show(ledger, batch[0])
+        for one in (*reversed(batch[1:]), stranger, later):
+            await put(ledger, one)
+        origins = [one.revision.origin for one in reversed(batch[1:])]
+        async with ledger.transaction() as tx:
+            ask = tx.documents.unshown
+            assert await ask("acme", run_id="run-1", limit=9) == (3, origins)
+            assert await ask("acme", run_id="run-1", limit=2) == (3, origins[:2])
+            assert await ask("acme", run_id="run-2", limit=9) == (1, [later.revision.origin])
+            assert await ask("acme", run_id="ghost", limit=9) == (0, [])
 
     async def test_neighbours_of_a_chunk_are_of_its_revision(self, ledger: Ledger) -> None:
         one = prepared(body="abcdefghij", pieces=5)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,6 +22,7 @@ from cluster.stores.protocols import Transaction
 from ingest.loop import Once
 from ingest.parse.dispatch import parse
 from ingest.run import (
+    Unshown,
     activate,
     is_running,
     mark_interrupted,
@@ -355,9 +358,61 @@ def test_an_indexer_that_does_not_move_is_told_with_its_lag(bench: Bench, pages:
     page = pages / "page000.md"
     page.write_text("# Page 0\n\nnew words.\n", encoding="utf-8")
     bench.index = lambda: None  # type: ignore[method-assign]
-    bench.ingest(pages)
-    with pytest.raises(StackError, match=r"1 documents wait.*owes 1 entries"):
-        wait_until_visible(bench.link, TENANT, stuck_after_s=0.0, sleep=lambda _s: None)
+    run_id = bench.ingest(pages).run_id
+    left = wait_until_visible(bench.link, TENANT, run_id, stuck_after_s=0.0, sleep=lambda _s: None)
+    assert left is not None
+    assert (left.count, left.origins) == (1, (page.as_uri(),))
+    assert re.search(r"1 documents wait.*owes 1 entries", left.reason)
+
+
+def test_a_run_waits_only_for_what_it_wrote(bench: Bench, pages: Path) -> None:
+    mine = bench.ingest(pages)
+    bench.index = lambda: None  # type: ignore[method-assign]
+    other = pages.parent / "other"
+    other.mkdir()
+    write_pages(other, 1, words=20)
+    bench.ingest(other)
+    assert bench.counts()["pending"] == 1
+    assert wait_until_visible(bench.link, TENANT, mine.run_id, sleep=_never) is None
+
+
+def test_only_fewer_than_ever_is_progress(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A revision that goes back and forth between indexer and outbox is stuck."""
+    seen = iter([3, 2, 3, 2, 3, 2, 3, 2, 0])
+
+    async def unshown(*_arguments: Any) -> Unshown:
+        return Unshown(count=next(seen), origins=(), owed=next(owed), lag_s=1.0)
+
+    owed, now = itertools.count(), itertools.count(step=10)
+    monkeypatch.setattr("ingest.run._unshown", unshown)
+    monkeypatch.setattr("ingest.run.time.monotonic", lambda: float(next(now)))
+    left = wait_until_visible(bench.link, TENANT, "r", stuck_after_s=25, sleep=lambda _s: None)
+    assert left is not None
+    assert left.count in (2, 3)
+
+
+@pytest.mark.parametrize("stuck", [1, 5])
+def test_a_document_that_is_not_shown_is_a_problem_of_its_own(
+    bench: Bench, pages: Path, stuck: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origins = tuple(f"file:///{number}" for number in range(stuck))
+    left = Unshown(count=stuck, origins=origins, owed=0, lag_s=0.0)
+    monkeypatch.setattr("ingest.run.wait_until_visible", lambda *_a: left)
+    bench.waits = True
+    if stuck == 5:
+        with pytest.raises(StackError, match="5 documents wait"):
+            bench.ingest(pages)
+    else:
+        assert bench.ingest(pages).state == "succeeded"
+    (run,) = bench.link.call(lambda tx: tx.runs.latest(TENANT, limit=5))
+    _, problems = run_of(bench, run.run_id)
+    assert [each.origin for each in problems] == list(origins)
+    assert (run.counts["published"], run.counts["not_visible"]) == (5, stuck)
+    assert run.state == ("failed" if stuck == 5 else "succeeded")
+
+
+def _never(_seconds: float) -> None:
+    raise AssertionError("nothing of this run is pending")
 
 
 def upload(bench: Bench, name: str, content: bytes, **arguments: str) -> str:

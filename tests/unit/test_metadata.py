@@ -8,6 +8,7 @@ import pytest
 
 from ingest.authority import Judged
 from ingest.metadata import (
+    MAX_TAGS,
     Layer,
     Resolved,
     identity,
@@ -35,6 +36,14 @@ def test_the_strongest_layer_with_a_readable_value_wins_and_is_named() -> None:
     assert found.values == {"product": "nimbus", "published_at": datetime(2024, 3, 1, tzinfo=UTC)}
     assert found.provenance == {"product": "flag", "published_at": "front_matter"}
     assert found.notes == ("published_at 'soon' (record) is not a date that can be read",)
+
+
+def test_more_tags_than_an_index_takes_are_cut_and_told() -> None:
+    tags = [f"t{number}" for number in range(MAX_TAGS + 1)]
+    found = resolve([Layer(came_from="record", fields={"tags": tags})])
+    assert found.values["tags"] == tuple(tags[:MAX_TAGS])
+    assert found.notes == ("1,001 tags (record); the first 1,000 kept",)
+    assert resolve([Layer(came_from="record", fields={"tags": tags[:-1]})]).notes == ()
 
 
 def test_an_unknown_date_stays_unknown() -> None:

@@ -74,6 +74,17 @@ class MemoryDocuments:
             for one in ready[: require_limit(limit)]
         }
 
+    async def unshown(self, tenant: str, *, run_id: str, limit: int) -> tuple[int, list[str]]:
+        pending = [
+            one
+            for one in self._state.alive()
+            if one.state == "pending"
+            and (one.revision.tenant, one.revision.run_id) == (tenant, run_id)
+        ]
+        pending.sort(key=lambda one: one.put_order)
+        first = pending[: require_limit(limit)]
+        return len(pending), [one.revision.origin for one in first]
+
     async def publish(self, revision_ids: Sequence[str], *, now: datetime) -> int:
         wanted = set(require(revision_ids, "revision ids"))
         held = self._state.revisions

@@ -67,6 +67,11 @@ class PostgresDocuments:
             found.setdefault(revision, {})[chunk] = version
         return found
 
+    async def unshown(self, tenant: str, *, run_id: str, limit: int) -> tuple[int, list[str]]:
+        asked = {"tenant": tenant, "run": run_id, "limit": require_limit(limit)}
+        rows = await self._sql.rows("unshown", asked)
+        return (rows[0][0] if rows else 0), [row[1] for row in rows]
+
     async def publish(self, revision_ids: Sequence[str], *, now: datetime) -> int:
         ids = list(require(revision_ids, "revision ids"))
         locked = await self._sql.rows("lock_documents_to_publish", {"ids": ids})

@@ -195,6 +195,13 @@ SELECT ready.revision_id, c.chunk_id, c.row_version
 FROM ready JOIN chunks c ON c.revision_id = ready.revision_id
 ORDER BY ready.put_order, c.ordinal
 
+-- name: unshown, reads
+SELECT count(*) OVER (), r.origin
+FROM revisions r
+WHERE r.state = 'pending' AND r.tenant = %(tenant)s AND r.run_id = %(run)s
+ORDER BY r.put_order
+LIMIT %(limit)s
+
 -- name: supersede
 UPDATE revisions SET state = 'superseded', ended_at = %(now)s
 WHERE revision_id = ANY(%(ids)s::text[])
