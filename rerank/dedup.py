@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cluster.model import Hit, StoredPassage
+from cluster.text.versions import same_version, version_key
 
 MAX_BLOCK_TOKENS = 1200
 
@@ -86,18 +87,29 @@ def best_blocks(
     return blocks
 
 
-def newest_editions(passages: Mapping[str, StoredPassage]) -> dict[str, StoredPassage]:
-    """Of each document the passages of its highest edition among these, by version order."""
-    highest: dict[str, str] = {}
+def newest_editions(
+    passages: Mapping[str, StoredPassage], *, asked: Sequence[str] = ()
+) -> dict[str, StoredPassage]:
+    """Of each document the passages of its highest edition among these, by version order. Of
+    several versions that were `asked` for, each keeps its own highest edition."""
+    lines = {each.edition: _line(each.edition, asked) for each in passages.values()}
+    highest: dict[tuple[str, str], str] = {}
     for passage in passages.values():
-        known = highest.get(passage.document_id)
-        if known is None or passage.edition_key > known:
-            highest[passage.document_id] = passage.edition_key
+        place = (passage.document_id, lines[passage.edition])
+        highest[place] = max(highest.get(place, ""), passage.edition_key)
     return {
         chunk_id: passage
         for chunk_id, passage in passages.items()
-        if passage.edition_key == highest[passage.document_id]
+        if passage.edition_key == highest[passage.document_id, lines[passage.edition]]
     }
+
+
+def _line(edition: str, asked: Sequence[str]) -> str:
+    """Which of the versions means this edition: the very same, else one that includes it."""
+    key = version_key(edition)
+    exact = (version for version in asked if version_key(version) == key)
+    within = (version for version in asked if same_version(version, edition))
+    return next(exact, None) or next(within, "")
 
 
 def gaps(block: Block) -> bool:

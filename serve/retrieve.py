@@ -105,13 +105,10 @@ async def _checked(
         return {}
     async with ledger.transaction() as tx:
         passages = await tx.documents.visible(plan.scope, chunk_ids)
-    if plan.editions.newest_only:
-        passages = {key: each for key, each in passages.items() if each.newest_edition}
-    if plan.editions.chosen:
-        passages = {
-            key: each for key, each in passages.items() if each.edition in plan.editions.chosen
-        }
-    return newest_editions(passages) if plan.editions.collapse else passages
+    passages = {key: each for key, each in passages.items() if plan.editions.admit(each)}
+    if not plan.editions.collapse:
+        return passages
+    return newest_editions(passages, asked=plan.editions.asked)
 
 
 def _refuse_silence(answers: Sequence[Answer]) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from cluster.filters import AllOf, AnyOf, Eq, Filter, In, Missing, Not, Range
-from cluster.model import Scope
+from cluster.model import Scope, StoredPassage
 from cluster.text.terms import QueryTerm
 from rerank.fusion import FusionMethod
 
@@ -23,15 +23,36 @@ class ChannelPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProductEditions:
+    """Of the product with any of these `names` (none: of everything) the `chosen` editions
+    (none: the newest)."""
+
+    names: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = ()
+
+    def admit(self, passage: StoredPassage) -> bool:
+        if self.names and passage.metadata.product not in self.names:
+            return False
+        return passage.edition in self.chosen if self.chosen else passage.newest_edition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Editions:
     """Which editions may answer. `asked` are the versions as the question or the caller wrote
-    them, `chosen` the stored editions that they mean (empty: none such, or nothing asked)."""
+    them, `chosen` the stored editions that they mean (empty: none such, or nothing asked),
+    `parts` the same by product, `product` the first that is named."""
 
     asked: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
     product: str | None = None
+    parts: tuple[ProductEditions, ...] = ()
     newest_only: bool = False
     collapse: bool = False
+
+    def admit(self, passage: StoredPassage) -> bool:
+        if self.newest_only:
+            return passage.newest_edition
+        return not self.parts or any(part.admit(passage) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

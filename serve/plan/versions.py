@@ -1,20 +1,20 @@
 """Which version does a question ask about, and which stored editions does that mean?
 
-"in 7.5", "在 7.5 版本中", "v2.3 里", "since v7.1", "TiDB 7.5". A number counts when something
-says that it is a version: a `v`, the word version or 版本, a product's name in front of it, or
-a preposition where the number is one of the stored editions.
+"in 7.5", "在7.5版本中", "v2.3 里", "since v7.1", "TiDB 7.5 or MySQL 8.0". A number counts when
+something says that it is a version: a `v`, the word version or 版本, a product's name in front
+of it, or, where it is one of the stored editions, a preposition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import regex
 
-from cluster.filters import AllOf, Eq, Filter, In, fields_of
-from cluster.text.versions import same_version, version_key
-from serve.plan.plan import Editions
+from cluster.filters import AllOf, AnyOf, Eq, Filter, In, fields_of
+from cluster.text.versions import LATEST, same_version, version_key
+from serve.plan.plan import Editions, ProductEditions
 
 KnownEdition = tuple[str, str]
 """(product or "", edition)"""
@@ -25,15 +25,24 @@ EDITION_FIELDS = frozenset(
 MAX_NAMED = 8
 
 _NUMBER = r"\d+(?:\.(?:\d+|x))*(?:[-.]?(?:rc|beta|alpha|preview|dmr)[-.]?\d*)?"
+_START = r"(?<![\p{Latin}\d_.])"
+"""Chinese has no spaces: a number or a name may begin and end right beside a character."""
+
 _VERSION = regex.compile(
     rf"""
-    (?P<word>\b(?:versions?|releases?|ver\.?|rev\.?)\s*|版本?\s*[:：]?\s*)?
-    (?P<cue>\b(?:in|for|since|as\ of|under|from|until|between)\s+|[在自从于]\s*)?
-    (?:(?P<v>(?<![\w.])v\.?\s?)|(?<![\w.]))
-    (?P<number>{_NUMBER})(?![\w%]|\.\d)
+    (?P<cue>{_START}(?:in|since|as\ of|from|between|(?:upgrad|migrat)\w*\ to)\s+
+       |(?:[在自从于]|升级[到至])\s*)?
+    (?:(?P<word>{_START}(?:versions?|releases?|ver\.?|rev\.?)\s*|版本?\s*[:：]?\s*)
+       (?:v\.?\s?)?
+     |(?P<v>{_START}v\.?\s?)
+     |{_START})
+    (?P<number>{_NUMBER})(?![\p{{Latin}}\d_%]|\.\d)
     (?P<tail>\s*(?:版本?|以来|以后|之后|起|(?:版本?)?\s*(?:中|里|里面|下|上)))?
     (?P<unit>\s*(?:%|ms|s|seconds?|minutes?|hours?|days?|weeks?|months?|years?|[kmgt]i?b|
-       times|percent|秒|分|小时|天|日|月|年|个|次|倍|条|万|亿|元|岁|人|台|张|行)(?![a-z]))?
+       times|percent|dollars?|euros?|usd|eur|cny|yuan|radians?|degrees?|points?|pixels?|px|
+       (?:requests?|queries|rows?|tokens?)\s+(?:per|a)|[mck]?m|met(?:er|re)s?|miles?|k?g|
+       [毫微纳]?秒|分(?![布区支析片库表页])|小时|天|日(?![志期])|月|年|个(?!性)|次(?!要)|倍|条(?!件)|
+       万|亿|元|岁|人(?!工)|台|张|行(?![为锁级数])|[毫厘千]?米|公[里斤]|度|升(?!级))(?![a-z]))?
     """,
     regex.VERBOSE | regex.IGNORECASE,
 )
@@ -58,20 +67,35 @@ def mentions(question: str) -> tuple[Mention, ...]:
     """In order of the text, each version once."""
     found: dict[str, Mention] = {}
     for match in _VERSION.finditer(question):
-        if match["unit"]:
-            continue
         tail = match["tail"] or ""
+        certain = bool(match["v"] or match["word"] or "版" in tail)
+        if match["unit"] and not certain:
+            continue
         version = match["number"]
         found.setdefault(
             version,
             Mention(
                 version=version,
-                certain=bool(match["v"] or match["word"] or "版" in tail),
+                certain=certain,
                 hinted=bool(match["cue"] or tail),
                 start=match.start("number"),
             ),
         )
     return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Product:
+    """A product that the question names, in every spelling that is stored, or, without names,
+    whatever is stored. `ends` are where its name ends in the question."""
+
+    names: tuple[str, ...] = ()
+    editions: tuple[str, ...]
+    ends: tuple[int, ...] = ()
+
+
+_Wanted = tuple[str, _Product]
+"""A version, and of what."""
 
 
 def choose_editions(
@@ -82,88 +106,132 @@ def choose_editions(
     known: Sequence[KnownEdition],
 ) -> tuple[Editions, tuple[str, ...]]:
     """The editions that may answer, and notes for the reader. `asked` is what the caller named
-    outside the question; it wins, and so does a filter that looks at versions or dates."""
+    outside the question; it wins, and so does a filter that looks at versions or dates. A
+    product named without a version answers by its newest edition."""
     if asked is None and fields_of(where) & EDITION_FIELDS:
         return Editions(collapse=True), ()
-    product = _product_in(question, known)
-    versions = (asked,) if asked is not None else _versions_in(question, product, known)
+    products, rest = _products_in(question, known)
+    name = products[0].names[0] if products else None
+    if asked is not None and asked.strip().casefold() in LATEST:
+        return Editions(asked=(asked,), newest_only=True, product=name), ()
+    subjects = products or (_Product(editions=tuple(edition for _, edition in known)),)
+    if asked is None:
+        wanted = _wanted_in(question, rest, products=products, subjects=subjects)
+    else:
+        wanted = [(asked, each) for each in subjects]
+    versions = tuple(dict.fromkeys(version for version, _ in wanted))
     if not versions:
-        return Editions(newest_only=True, product=product), ()
-    offered = tuple(edition for of, edition in known if product is None or of == product)
-    chosen = tuple(dict.fromkeys(e for version in versions for e in _meant(version, offered)))
-    notes = tuple(
-        _absent(version, product=product, offered=offered)
-        for version in versions
-        if not _meant(version, offered)
-    )
+        return Editions(newest_only=True, product=name), ()
+    parts = tuple(_part(each, wanted) for each in subjects)
+    if asked is not None:
+        parts = tuple(part for part in parts if part.chosen)
+    chosen = tuple(dict.fromkeys(edition for part in parts for edition in part.chosen))
+    missing = [] if asked and chosen else [pair for pair in wanted if not _meant(*pair)]
+    notes = tuple(_absent(version, of) for version, of in (missing[:1] if asked else missing))
     if not chosen:
-        return Editions(asked=versions, product=product, newest_only=True), notes
-    return Editions(asked=versions, chosen=chosen, product=product, collapse=True), notes
+        return Editions(asked=versions, product=name, newest_only=True), notes
+    return Editions(asked=versions, chosen=chosen, product=name, parts=parts, collapse=True), notes
 
 
 def edition_filter(editions: Editions) -> Filter | None:
     """What the choice means as a filter of both indexes."""
     if editions.newest_only:
         return Eq("newest_edition", True)
-    if not editions.chosen:
+    filters = tuple(_filter_of(part) for part in editions.parts)
+    if not filters:
         return None
-    chosen = In("product_version", editions.chosen)
-    if editions.product is None:
-        return chosen
-    return AllOf((Eq("product", editions.product), chosen))
+    return filters[0] if len(filters) == 1 else AnyOf(filters)
 
 
-def _versions_in(
-    question: str, product: str | None, known: Sequence[KnownEdition]
-) -> tuple[str, ...]:
+def _filter_of(part: ProductEditions) -> Filter:
+    newest: Filter = Eq("newest_edition", True)
+    which = In("product_version", part.chosen) if part.chosen else newest
+    if not part.names:
+        return which
+    one = len(part.names) == 1
+    return AllOf((Eq("product", part.names[0]) if one else In("product", part.names), which))
+
+
+def _part(product: _Product, wanted: Iterable[_Wanted]) -> ProductEditions:
+    meant = (edition for version, of in wanted if of is product for edition in _meant(version, of))
+    return ProductEditions(names=product.names, chosen=tuple(dict.fromkeys(meant)))
+
+
+def _wanted_in(
+    question: str, rest: str, *, products: Sequence[_Product], subjects: Sequence[_Product]
+) -> list[_Wanted]:
     """Where nothing has editions, nothing asks for one. A stored edition's number counts
     wherever it stands once a product or another version is named."""
-    if not known:
-        return ()
-    offered = [edition for of, edition in known if product is None or of == product]
-    named = _after_product(question, product)
-    found = mentions(question)
+    if not any(each.editions for each in subjects):
+        return []
+    found = [(each, _subject_of(each, subjects)) for each in mentions(rest)]
+    named = _behind(question, products)
+    stored = {each.start for each, of in found if each.dotted and _meant(each.version, of)}
     sure = {
-        each.version
-        for each in found
-        if each.certain or each.start in named or (each.hinted and each.dotted)
+        each.start
+        for each, _ in found
+        if each.certain or each.start in named or (each.hinted and each.start in stored)
     }
-    return tuple(
-        each.version
-        for each in found
-        if each.version in sure
-        or ((sure or product) and each.dotted and _meant(each.version, offered))
+    if sure or products:
+        sure |= stored
+    return [(each.version, of) for each, of in found if each.start in sure]
+
+
+def _behind(question: str, products: Iterable[_Product]) -> frozenset[int]:
+    """Where a number stands right behind a product's name."""
+    gaps = (regex.compile(r"\s*(?=\d)").match(question, end) for of in products for end in of.ends)
+    return frozenset(gap.end() for gap in gaps if gap is not None)
+
+
+def _subject_of(mention: Mention, subjects: Sequence[_Product]) -> _Product:
+    """The product named last before the version, else the first; another one that is named,
+    where only that has such an edition."""
+    before = [(end, each) for each in subjects for end in each.ends if end <= mention.start]
+    nearest = max(before, key=lambda pair: pair[0])[1] if before else subjects[0]
+    if _meant(mention.version, nearest):
+        return nearest
+    return next((each for each in subjects if _meant(mention.version, each)), nearest)
+
+
+def _products_in(question: str, known: Sequence[KnownEdition]) -> tuple[tuple[_Product, ...], str]:
+    """The known products whose names stand in the question as words of their own, in its
+    order, the longest where several begin at one place; and the question with blanks in the
+    place of their names."""
+    spellings: dict[str, set[str]] = {}
+    for product, _ in known:
+        if product:
+            spellings.setdefault(product.casefold(), set()).add(product)
+    if not spellings:
+        return (), question
+    names = "|".join(map(regex.escape, sorted(spellings, key=lambda name: (-len(name), name))))
+    pattern = regex.compile(
+        rf"(?<![\p{{Latin}}\d_])(?:{names})(?![\p{{Latin}}_])", regex.IGNORECASE
     )
+    ends: dict[str, list[int]] = {}
+    for match in pattern.finditer(question):
+        if (name := match.group().casefold()) in spellings:
+            ends.setdefault(name, []).append(match.end())
+    products = tuple(
+        _Product(
+            names=tuple(sorted(spellings[name])),
+            editions=tuple(edition for of, edition in known if of in spellings[name]),
+            ends=tuple(places),
+        )
+        for name, places in ends.items()
+    )
+    return products, pattern.sub(lambda match: " " * len(match.group()), question)
 
 
-def _after_product(question: str, product: str | None) -> frozenset[int]:
-    """Where a number stands right behind the product's name."""
-    if product is None:
-        return frozenset()
-    behind = regex.compile(rf"{regex.escape(product)}\s*(?=\d)", regex.IGNORECASE)
-    return frozenset(match.end() for match in behind.finditer(question))
-
-
-def _product_in(question: str, known: Sequence[KnownEdition]) -> str | None:
-    """The longest known product whose name stands in the question as a word of its own."""
-    products = sorted({product for product, _ in known if product}, key=lambda p: (-len(p), p))
-    for product in products:
-        word = rf"(?<![a-z0-9_]){regex.escape(product)}(?![a-z_])"
-        if regex.search(word, question, regex.IGNORECASE):
-            return product
-    return None
-
-
-def _meant(version: str, offered: Sequence[str]) -> tuple[str, ...]:
+def _meant(version: str, product: _Product) -> tuple[str, ...]:
     """The edition itself; where there is none, those of its line (7.5 means 7.5.1)."""
     key = version_key(version)
-    exact = tuple(edition for edition in offered if version_key(edition) == key)
-    return exact or tuple(edition for edition in offered if same_version(version, edition))
+    exact = tuple(edition for edition in product.editions if version_key(edition) == key)
+    return exact or tuple(each for each in product.editions if same_version(version, each))
 
 
-def _absent(version: str, *, product: str | None, offered: Sequence[str]) -> str:
-    name = f"{product} {version}" if product else f"version {version}"
-    editions = sorted(set(offered), key=version_key, reverse=True)
+def _absent(version: str, product: _Product) -> str:
+    name = f"{product.names[0]} {version}" if product.names else f"version {version}"
+    editions = sorted(set(product.editions), key=version_key, reverse=True)
     if not editions:
         return f"there is no {name} here, and no other version of anything"
     listed = ", ".join(editions[:MAX_NAMED])

@@ -137,6 +137,12 @@ async def test_only_the_edition_that_is_meant_answers(
     assert shown == [f"The cache holds {number} entries."]
 
 
+async def test_both_versions_of_a_comparison_answer(client: httpx.AsyncClient) -> None:
+    found = await ask(client, "difference between 1.0 and 2.0 in cache entries")
+    shown = {each["text"] for each in found["results"]}
+    assert shown == {"The cache holds 100 entries.", "The cache holds 250 entries."}
+
+
 async def test_a_missing_version_is_told(client: httpx.AsyncClient) -> None:
     found = await ask(client, "harbour 3.0 cache entries")
     assert found["notes"] == [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from passages import passages_of
 
 from cluster.model import Hit, StoredPassage
+from cluster.text.versions import version_key
 from rerank.dedup import Block, best_blocks, block_text, gaps, merge_adjacent, newest_editions
 
 TEXT = "alpha beta gamma delta"
@@ -67,3 +68,20 @@ def test_editions_collapse_to_the_highest_by_version_not_by_order() -> None:
         ):
             found[each.chunk.chunk_id] = each
     assert [each.edition for each in newest_editions(found).values()] == ["7.10"]
+
+
+def test_each_version_that_was_asked_for_keeps_its_own_highest_edition() -> None:
+    found = {
+        each.chunk.chunk_id: each
+        for edition in ("7.5.1", "7.5.2", "8.1")
+        for each in passages_of(
+            "text", [(0, 4)], revision=edition, edition=edition, edition_key=version_key(edition)
+        )
+    }
+
+    def kept(*asked: str) -> list[str]:
+        return [each.edition for each in newest_editions(found, asked=asked).values()]
+
+    assert kept("7.5", "8.1") == ["7.5.2", "8.1"]
+    assert kept("7.5", "7.5.1") == ["7.5.1", "7.5.2"]
+    assert kept() == ["8.1"]

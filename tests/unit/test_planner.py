@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cluster.filters import AllOf, Eq, In, parse_filter
+from cluster.filters import AllOf, AnyOf, Eq, In, parse_filter
 from cluster.model import Scope
 from serve.plan.plan import QueryPlan, filter_json, plan_json
 from serve.plan.planner import Known, Question, plan_question
@@ -52,6 +52,16 @@ def plan(text: str, **given: object) -> QueryPlan:
         ("Harbour 1.0 的令牌有效期", "harbour", ("1.0",)),
         ("difference between 7.1 and 7.5", None, ("7.1", "7.5")),
         ("7.1 和 7.5 版本有什么区别", None, ("7.1", "7.5")),
+        ("在7.5版本中，自增列怎么用", None, ("7.5",)),
+        ("7.5版本的自增列", None, ("7.5",)),
+        ("v7.5里怎么用自增列", None, ("7.5",)),
+        ("从7.1升级到7.5有什么变化", None, ("7.1", "7.5")),
+        ("tidb 的7.5版有什么变化", "tidb", ("7.5",)),
+        ("版本7.5的默认值", None, ("7.5",)),
+        ("TiDB 7.5的默认值", "tidb", ("7.5",)),
+        ("TiDB7.5的默认值", "tidb", ("7.5",)),
+        ("v7.5日志怎么看", None, ("7.5",)),
+        ("upgrading to 7.5", None, ("7.5",)),
     ],
 )
 def test_a_version_in_the_question_chooses_editions(
@@ -81,6 +91,15 @@ def test_a_version_in_the_question_chooses_editions(
         "top 5 tips",
         "why does 3 of 5 replicas fail",
         "section 7.5.3.1 of the contract",
+        "an angle in 3.14 radians",
+        "in 7.5 radians",
+        "error rate under 7.5",
+        "pay from 2.0 dollars",
+        "latency for 7.5 requests per second",
+        "releases in 2024",
+        "在7.5秒内返回",
+        "内存在7.5GB以上怎么办",
+        "比率为7.5%时",
     ],
 )
 def test_other_numbers_are_no_versions(text: str) -> None:
@@ -96,6 +115,55 @@ def test_a_version_that_does_not_exist_is_told_and_the_newest_answers() -> None:
     assert planned.notes == (
         "there is no tidb 9.9 here; there are 7.5, 7.1, 5.0. Answered from the newest",
     )
+
+
+def test_each_named_product_has_its_own_versions() -> None:
+    planned = plan("TiDB 7.5 vs Harbour 2.0")
+    assert planned.editions.chosen == ("7.5", "2.0")
+    assert planned.where == AnyOf(
+        (
+            AllOf((Eq("product", "tidb"), In("product_version", ("7.5",)))),
+            AllOf((Eq("product", "harbour"), In("product_version", ("2.0",)))),
+        )
+    )
+
+
+def test_a_version_belongs_to_that_named_product_which_has_it() -> None:
+    planned = plan("moving from Harbour to TiDB, token lifetime in 1.0")
+    assert planned.where == AnyOf(
+        (
+            AllOf((Eq("product", "harbour"), In("product_version", ("1.0",)))),
+            AllOf((Eq("product", "tidb"), Eq("newest_edition", True))),
+        )
+    )
+
+
+def test_every_spelling_of_a_product_is_meant() -> None:
+    question = Question(text="TIDB 7.5", scope=Scope(tenant="t"), limit=10, now=NOW, deadline_s=2.0)
+    planned = plan_question(question, known=Known(editions=[("TiDB", "7.5"), ("tidb", "7.5.1")]))
+    assert planned.where == AllOf(
+        (In("product", ("TiDB", "tidb")), In("product_version", ("7.5",)))
+    )
+
+
+def test_the_longest_name_counts() -> None:
+    known = Known(editions=[("tidb", "7.5"), ("tidb cloud", "7.5")])
+    question = Question(
+        text="TiDB Cloud 7.5", scope=Scope(tenant="t"), limit=10, now=NOW, deadline_s=2.0
+    )
+    planned = plan_question(question, known=known)
+    assert planned.where == AllOf((Eq("product", "tidb cloud"), In("product_version", ("7.5",))))
+
+
+def test_a_mere_hint_at_a_version_that_is_not_stored_is_none() -> None:
+    assert plan("how many sides in 9.9?").notes == ()
+
+
+@pytest.mark.parametrize("version", ["latest", "Current"])
+def test_the_latest_version_is_the_newest_edition(version: str) -> None:
+    planned = plan("TiDB auto increment", version=version)
+    assert planned.where == Eq("newest_edition", True)
+    assert planned.notes == ()
 
 
 def test_where_nothing_has_editions_the_indexes_need_not_look() -> None:
