@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Mapping
 
 import psutil
 
@@ -19,6 +20,7 @@ from cluster.stack.processes import Identity
 from cluster.stack.spec import ServiceSpec
 
 FULL_BYTES = 4 * 2**20
+NEIGHBOURS = "127.0.0.1,localhost"
 
 
 class Running:
@@ -145,9 +147,20 @@ def _signal_name(number: int) -> str:
 
 def _inherited() -> dict[str, str]:
     """The environment of the command that started the stack, without what would lead a part
-    to another Ray or to settings other than those of its spec."""
-    return {
+    to another Ray, to settings other than those of its spec, or through a proxy to its
+    neighbours."""
+    kept = {
         name: value
         for name, value in os.environ.items()
         if name not in ("RAY_ADDRESS", "PWD", "OLDPWD") and not name.startswith("PALIMPSEST_")
-    } | {"PYTHONUNBUFFERED": "1"}
+    }
+    return {**kept, **_straight_to_neighbours(kept), "PYTHONUNBUFFERED": "1"}
+
+
+def _straight_to_neighbours(environ: Mapping[str, str]) -> dict[str, str]:
+    """In both spellings: programs differ in which one they read first."""
+    lower, upper = environ.get("no_proxy"), environ.get("NO_PROXY")
+    return {
+        name: ",".join(filter(None, (excepted, NEIGHBOURS)))
+        for name, excepted in (("no_proxy", lower or upper), ("NO_PROXY", upper or lower))
+    }

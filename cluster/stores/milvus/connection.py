@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from pymilvus import MilvusClient  # type: ignore[import-untyped]  # has no types
 
@@ -32,6 +33,8 @@ _CHANNEL = {
     # A gRPC server in Python hangs up on those that ping it while nothing is under way.
     "grpc.keepalive_permit_without_calls": 0,
 }
+
+_OF_THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 Answer = TypeVar("Answer")
 
@@ -55,7 +58,7 @@ class Connection:
                 token=token or "",
                 timeout=timeout_s,
                 dedicated=True,
-                grpc_options=dict(_CHANNEL),
+                grpc_options=_channel_options(uri),
             )
         return cls(client, timeout_s=timeout_s)
 
@@ -95,3 +98,10 @@ class Connection:
         with translated(what):
             async with asyncio.timeout(timeout_s + GRACE_S):
                 return await loop.run_in_executor(self._threads, partial(call, client, timeout_s))
+
+
+def _channel_options(uri: str) -> dict[str, int]:
+    """A proxy of the environment cannot reach a server of this machine."""
+    if urlsplit(uri).hostname in _OF_THIS_MACHINE:
+        return {**_CHANNEL, "grpc.enable_http_proxy": 0}
+    return dict(_CHANNEL)
