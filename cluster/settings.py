@@ -1,6 +1,7 @@
 """One frozen object holds every setting: defaults, then the TOML file, then `PALIMPSEST_*`.
 
-The file is `$PALIMPSEST_CONFIG`, else `palimpsest.toml` in the data directory if it exists.
+The file is `$PALIMPSEST_CONFIG`, else `palimpsest.toml` in the data directory if it exists;
+`PALIMPSEST_CONFIG=/dev/null` means none at all.
 An environment variable names a key with two underscores between the levels:
 `PALIMPSEST_SERVE__PORT=8700`. Unknown keys and wrong values are refused by name.
 """
@@ -136,7 +137,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     home = Path(str(from_env.get("home", Settings.model_fields["home"].default))).expanduser()
     named = environ.get("PALIMPSEST_CONFIG")
     path = Path(named).expanduser() if named else home / "palimpsest.toml"
-    if named and not path.is_file():
+    if named and named != os.devnull and not path.is_file():
         raise InvalidSettings(f"PALIMPSEST_CONFIG names {path}, which is not a file")
     values = _merge(_from_file(path) if path.is_file() else {}, from_env)
     try:

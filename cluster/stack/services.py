@@ -115,8 +115,10 @@ def ray_environment(settings: Settings) -> dict[str, str]:
 
 
 def settings_environment(settings: Settings) -> dict[str, str]:
-    """`PALIMPSEST_*` that make a child process load these same settings."""
-    return dict(_leaves(settings.model_dump(mode="json"), PREFIX))
+    """`PALIMPSEST_*` that make a child process load these same settings, whatever the file in
+    the data directory says by then: what is unset here must not come from there."""
+    leaves = _leaves(settings.model_dump(mode="json"), PREFIX)
+    return {**dict(leaves), f"{PREFIX}CONFIG": os.devnull}
 
 
 def store_services(settings: Settings) -> list[ServiceSpec]:

@@ -111,6 +111,15 @@ def test_a_part_loads_the_settings_that_its_stack_was_started_with(
     assert load_settings(settings_environment(settings)) == settings
 
 
+def test_a_part_reads_no_file_of_its_own(tmp_path: Path) -> None:
+    """Another file was named at the start, or this one was changed since."""
+    (tmp_path / "palimpsest.toml").write_text(
+        'tenant = "later"\n[postgres]\nurl = "postgresql://other/db"\n', encoding="utf-8"
+    )
+    settings = Settings(home=tmp_path)
+    assert load_settings(settings_environment(settings)) == settings
+
+
 def test_rays_folder_is_short_enough_for_its_sockets() -> None:
     deep = Home(Path("/" + "d" * 90))
     folder = ray_folder(deep)
