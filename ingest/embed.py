@@ -18,8 +18,8 @@ _GET_KEYS = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded:
-    """How many vectors were made, how many chunks took theirs from the cache or from each
-    other, and how long the encoder worked."""
+    """How many vectors were made, and how many chunks took theirs from the cache or from each
+    other."""
 
     embedded: int
     from_cache: int
@@ -40,22 +40,19 @@ class EmbedChunks:
         """Afterwards the ledger has a vector for every chunk of `batch`."""
         texts = texts_by_key(batch)
         chunks = sum(len(each.chunks) for each in batch)
-        missing = [key for key in texts if key not in self._known(list(texts))]
+        known = self._known(list(texts))
+        missing = [key for key in texts if key not in known]
         if missing:
             self._encode({key: texts[key] for key in missing})
         return Embedded(embedded=len(missing), from_cache=chunks - len(missing))
-
-    def unload(self) -> None:
-        """Give the model's memory back; the next text loads it again."""
-        self._embedder = None
 
     def _known(self, keys: list[str]) -> set[str]:
         known: set[str] = set()
         for start in range(0, len(keys), _GET_KEYS):
             part = keys[start : start + _GET_KEYS]
 
-            async def ask(tx: Transaction, part: list[str] = part) -> Mapping[str, Vector]:
-                return await tx.vectors.get(part, fingerprint=self._fingerprint)
+            async def ask(tx: Transaction, part: list[str] = part) -> set[str]:
+                return await tx.vectors.known(part, fingerprint=self._fingerprint)
 
             known.update(self._link.call(ask))
         return known

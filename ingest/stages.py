@@ -139,9 +139,6 @@ class Embed:
             problems=(*bundle.problems, *refused),
         )
 
-    def unload(self) -> None:
-        self._embed.unload()
-
     def _claimed(self, bundle: Bundle) -> tuple[list[Draft], list[ItemProblem]]:
         wanted = [
             claim

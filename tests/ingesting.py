@@ -73,10 +73,10 @@ class Bench:
     def __post_init__(self) -> None:
         self.vectors = MemoryVectorIndex(DIM)
         self.texts = MemoryTextIndex()
-        self.link = LedgerLink(self._open)
+        self.link = LedgerLink(self.open)
         self.opened = Once(lambda: self.embedder)
 
-    async def _open(self) -> MemoryLedger:
+    async def open(self) -> MemoryLedger:
         return self.ledger
 
     def ingest(self, *targets: str | Path, **request: Any) -> Summary:

@@ -266,6 +266,10 @@ class Documents(Protocol):
 class VectorCache(Protocol):
     """Vectors by (digest of the text, encoder fingerprint): cache, source of the indexer."""
 
+    async def known(self, text_digests: Sequence[str], *, fingerprint: str) -> set[str]:
+        """Those that `get` would find."""
+        ...
+
     async def get(self, text_digests: Sequence[str], *, fingerprint: str) -> dict[str, Vector]: ...
 
     async def put(self, vectors: Mapping[str, Vector], *, fingerprint: str) -> None: ...

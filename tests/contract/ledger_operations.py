@@ -169,6 +169,10 @@ class OperationsContract:
             await tx.vectors.put({"a": vector_of("z")}, fingerprint="one")
             found = await tx.vectors.get(["a", "b", "c"], fingerprint="one")
             assert await tx.vectors.get(["a"], fingerprint="two") == {}
+            assert await tx.vectors.known(["a", "b", "c"], fingerprint="one") == {"a", "b"}
+            assert await tx.vectors.known(["a"], fingerprint="two") == set()
+            with pytest.raises(InvalidRequest):
+                await tx.vectors.known([], fingerprint="one")
         assert found.keys() == vectors.keys()
         for key, vector in vectors.items():
             assert found[key].dtype == np.float32

@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,10 @@ from cluster.model import ItemProblem, Run, Vectors
 from cluster.models.open import describe
 from cluster.models.protocols import Embedder
 from cluster.stores.protocols import Transaction
+from contract.samples import FINGERPRINT
+from contract.samples import prepared as sample
+from ingest.embed import EmbedChunks
+from ingest.link import LedgerLink
 from ingest.loop import Once
 from ingest.parse.dispatch import parse
 from ingest.run import (
@@ -30,6 +34,14 @@ from ingest.run import (
     wait_until_visible,
 )
 from ingest.worker import MAX_TRIES, Worker
+
+
+class CountingLink(LedgerLink):
+    calls = 0
+
+    def call(self, work: Callable[[Transaction], Awaitable[Any]]) -> Any:
+        self.calls += 1
+        return super().call(work)
 
 
 @pytest.fixture
@@ -76,6 +88,15 @@ def test_one_edited_page_encodes_only_the_chunks_that_changed(bench: Bench, page
     assert again.counts["from_cache"] == again.counts["chunks"] - 1
     assert len(bench.embedder.encoded) == 1
     assert "changed" in bench.embedder.encoded[0]
+
+
+def test_the_ledger_is_asked_once_for_the_vectors_of_many_chunks(bench: Bench) -> None:
+    batch = [sample(f"{number}.md", f"text {number}") for number in range(20)]
+    with (link := CountingLink(bench.open)):
+        embed = EmbedChunks(link, fingerprint=FINGERPRINT, open_embedder=bench.opened)
+        done = embed(batch)
+        assert (done.embedded + done.from_cache, done.embedded > 20) == (40, True)
+        assert link.calls == 2  # one to ask, one to put
 
 
 def test_a_page_that_shrinks_leaves_no_chunk_behind(bench: Bench, pages: Path) -> None:

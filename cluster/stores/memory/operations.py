@@ -28,6 +28,11 @@ class MemoryVectors:
     def __init__(self, state: State) -> None:
         self._state = state
 
+    async def known(self, text_digests: Sequence[str], *, fingerprint: str) -> set[str]:
+        held = self._state.vectors
+        keys = require(text_digests, "text digests")
+        return {key for key in keys if (key, fingerprint) in held}
+
     async def get(self, text_digests: Sequence[str], *, fingerprint: str) -> dict[str, Vector]:
         held = self._state.vectors
         return {

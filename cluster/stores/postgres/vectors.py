@@ -14,6 +14,11 @@ class PostgresVectors:
     def __init__(self, connection: Connection) -> None:
         self._sql = Statements(connection, "vectors")
 
+    async def known(self, text_digests: Sequence[str], *, fingerprint: str) -> set[str]:
+        keys = list(require(text_digests, "text digests"))
+        rows = await self._sql.rows("known", {"keys": keys, "fingerprint": fingerprint})
+        return {row[0] for row in rows}
+
     async def get(self, text_digests: Sequence[str], *, fingerprint: str) -> dict[str, Vector]:
         keys = list(require(text_digests, "text digests"))
         rows = await self._sql.rows("get", {"keys": keys, "fingerprint": fingerprint})

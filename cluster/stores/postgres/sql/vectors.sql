@@ -3,6 +3,11 @@ SELECT e.vector_key, e.vector
 FROM embeddings e
 WHERE e.vector_key = ANY(%(keys)s::text[]) AND e.fingerprint = %(fingerprint)s
 
+-- name: known, reads
+SELECT e.vector_key
+FROM embeddings e
+WHERE e.vector_key = ANY(%(keys)s::text[]) AND e.fingerprint = %(fingerprint)s
+
 -- name: put
 INSERT INTO embeddings (vector_key, fingerprint, vector)
 SELECT n.vector_key, %(fingerprint)s, n.vector
