@@ -38,6 +38,8 @@ class Service:
     sources: Sources
     keys: ShortLived[str, ApiKey | None]
     editions: ShortLived[Scope, list[KnownEdition]]
+    waiters: asyncio.Semaphore
+    """Uploads that may wait for their run at once; most places are for questions."""
 
     async def search(self, question: Question) -> Retrieved:
         """Raises `DeadlineExceeded` when the whole budget is spent without an answer."""
@@ -102,6 +104,7 @@ def build_service(
         ),
         keys=ShortLived(find_key, ttl_s=KEY_TTL_S),
         editions=ShortLived(known_editions, ttl_s=EDITIONS_TTL_S),
+        waiters=asyncio.Semaphore(max(1, settings.serve.max_ongoing_requests // 4)),
     )
 
 

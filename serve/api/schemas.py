@@ -29,8 +29,10 @@ def _plain(text: str) -> str:
     """What every store and every answer can hold."""
     if "\0" in text:
         raise ValueError("NUL is not allowed here; remove it")
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ValueError("half of a surrogate pair is no character; remove it")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("half of a surrogate pair is no character; remove it") from error
     return text
 
 

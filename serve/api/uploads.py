@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -17,7 +19,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from cluster.errors import InvalidRequest, NotFound
-from cluster.ids import content_id
+from cluster.ids import content_id, sha256_hex
 from cluster.model import ApiKey, ItemProblem, Run
 from serve.api.auth import Reader, TheService, Writer
 from serve.api.documented import problems
@@ -28,6 +30,10 @@ from serve.service import Service
 router = APIRouter()
 POLL_S = 0.1
 MAX_WAIT_S = 120.0
+MAX_RUNS_READ = 5000
+DIGEST = "upload_digest"
+"""The argument of a run with an idempotency key that tells another upload from the same."""
+
 FINAL = frozenset({"succeeded", "failed", "interrupted"})
 FORM_FIELDS = frozenset(TextUpload.model_fields) - {"text"} | {"file"}
 
@@ -78,7 +84,8 @@ async def upload(  # noqa: PLR0917  # the framework passes them by name
     ] = None,
 ) -> RunView:
     """Text as JSON, or a file as a form. Answers 202 with the run to look at, or waits for
-    it. The same name replaces the earlier content once the new one is searchable."""
+    it, unless too many wait already. The same name replaces the earlier content once the new
+    one is searchable."""
     given = await _read(request)
     run = await _start(service, key, given, idempotency_key=idempotency_key)
     response.headers["Location"] = f"/v1/runs/{run.run_id}"
@@ -98,9 +105,15 @@ async def upload(  # noqa: PLR0917  # the framework passes them by name
 async def list_runs(
     key: Reader, service: TheService, limit: Annotated[int, Query(ge=1, le=200)] = 20
 ) -> RunList:
+    """Those of the caller's owner; a key of role admin without an owner sees the tenant's."""
+    shown, read = [], limit
     async with service.ledger.transaction() as tx:
-        runs = await tx.runs.latest(key.tenant, limit=limit)
-    return RunList(runs=[_view(run, []) for run in runs])
+        while True:
+            runs = await tx.runs.latest(key.tenant, limit=read)
+            shown = [run for run in runs if _may_see(key, run)][:limit]
+            if len(shown) == limit or len(runs) < read or read >= MAX_RUNS_READ:
+                return RunList(runs=[_view(run, []) for run in shown])
+            read = min(read * 8, MAX_RUNS_READ)
 
 
 @router.get(
@@ -115,13 +128,21 @@ async def get_run(run_id: str, key: Reader, service: TheService) -> RunView:
     known_form(run_id, "run")
     async with service.ledger.transaction() as tx:
         run, skipped = await tx.runs.get(key.tenant, run_id)
+    if not _may_see(key, run):
+        raise NotFound(f"no run {run_id!r}")
     return _view(run, skipped)
+
+
+def _may_see(key: ApiKey, run: Run) -> bool:
+    """What belongs to an owner is for keys of that owner."""
+    everything = key.role == "admin" and key.owner is None
+    return everything or run.arguments.get("owner") == key.owner
 
 
 async def _read(request: Request) -> Upload:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == "application/json":
-        return _from_json(await request.body())
+        return await asyncio.to_thread(_from_json, await request.body())
     if media_type == "multipart/form-data":
         async with request.form(max_files=1, max_fields=len(FORM_FIELDS)) as form:
             return await _from_form(form)
@@ -195,16 +216,31 @@ def _arguments(given: TextUpload) -> dict[str, str]:
 async def _start(
     service: Service, key: ApiKey, given: Upload, *, idempotency_key: str | None
 ) -> Run:
-    """Stores bytes and run together; the same idempotency key finds the first run."""
+    """Stores bytes and run together; the same idempotency key finds the first run, and refuses
+    another upload."""
     now = service.clock.now()
-    seed = idempotency_key or f"{now.isoformat()} {content_id('upload', given.content)}"
-    run_id = content_id("run", key.tenant, key.key_id, given.name, seed)
     arguments = {**given.arguments, "name": given.name}
     if key.owner is not None:
         arguments["owner"] = key.owner
     if key.agent is not None:
         arguments["agent"] = key.agent
-    run = Run(
+    digest = await asyncio.to_thread(_digest, given)
+    if idempotency_key is None:
+        run_id = content_id("run", key.tenant, key.key_id, "once", now.isoformat(), digest)
+        return await _store(service, _queued(run_id, key, arguments, now=now), given, arguments)
+    run_id = content_id("run", key.tenant, key.key_id, "again", idempotency_key)
+    run = _queued(run_id, key, {**arguments, DIGEST: digest}, now=now)
+    async with service.ledger.lease(f"upload {run_id[-2:]}"):  # few names for many runs
+        return await _store(service, run, given, arguments)
+
+
+def _digest(given: Upload) -> str:
+    about = json.dumps([given.name, given.media_type, sorted(given.arguments.items())])
+    return content_id("upload", sha256_hex(given.content), about)
+
+
+def _queued(run_id: str, key: ApiKey, arguments: Mapping[str, str], *, now: datetime) -> Run:
+    return Run(
         run_id=run_id,
         tenant=key.tenant,
         arguments=arguments,
@@ -213,16 +249,21 @@ async def _start(
         finished_at=None,
         counts={},
     )
+
+
+async def _store(service: Service, run: Run, given: Upload, arguments: Mapping[str, str]) -> Run:
     async with service.ledger.transaction() as tx:
-        if idempotency_key is not None:
-            try:
-                return (await tx.runs.get(key.tenant, run_id))[0]
-            except NotFound:
-                pass
+        with suppress(NotFound):
+            first, _ = await tx.runs.get(run.tenant, run.run_id)
+            if first.arguments.get(DIGEST) != run.arguments.get(DIGEST):
+                raise InvalidRequest(
+                    "Idempotency-Key: it was used for another upload; take a new one"
+                )
+            return first
         await tx.runs.start(run)
         await tx.uploads.put(
-            run_id,
-            key.tenant,
+            run.run_id,
+            run.tenant,
             name=given.name,
             media_type=given.media_type,
             content=given.content,
@@ -232,6 +273,14 @@ async def _start(
 
 
 async def _wait(service: Service, run: Run, *, seconds: float) -> tuple[Run, list[ItemProblem]]:
+    """Not at all while as many wait as may."""
+    if seconds <= 0 or service.waiters.locked():
+        return run, []
+    async with service.waiters:
+        return await _followed(service, run, seconds=seconds)
+
+
+async def _followed(service: Service, run: Run, *, seconds: float) -> tuple[Run, list[ItemProblem]]:
     skipped: list[ItemProblem] = []
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -23,8 +24,10 @@ from serving import (
 )
 
 from cluster.model import Generation, ItemProblem, Vector
+from cluster.settings import ServeSettings, Settings
 from cluster.stores.open import Stores
 from serve.api.problems import CONTENT_TYPE, KINDS
+from serve.api.schemas import TextUpload
 from serve.secret import key_id_of
 from serve.service import KEY_TTL_S
 
@@ -319,7 +322,9 @@ async def test_an_upload_waits_for_the_worker_and_tells_its_end(
     second = (
         await client.post("/v1/documents", files=files, data=form, headers=idempotency)
     ).json()
+    digest = second["arguments"].pop("upload_digest")
     assert second["arguments"] == {"name": "b.pdf", "title": "B", "tags": '["x", "y"]'}
+    assert digest.startswith("upload_")
     done, _ = await asyncio.gather(
         client.post("/v1/documents?wait=5", files=files, data=form, headers=idempotency),
         worker(),
@@ -331,6 +336,75 @@ async def test_an_upload_waits_for_the_worker_and_tells_its_end(
     assert (await client.get(f"/v1/runs/{second['run_id']}")).json() == done.json()
     listed = (await client.get("/v1/runs")).json()["runs"]
     assert {each["run_id"] for each in listed} == {run["run_id"], second["run_id"]}
+
+
+async def test_an_idempotency_key_stands_for_one_upload(
+    client: httpx.AsyncClient, stores: Stores
+) -> None:
+    header = {"Idempotency-Key": "k1"}
+    body = {"name": "n.md", "text": "one", "title": "N"}
+
+    async def send(**change: str) -> httpx.Response:
+        return await client.post("/v1/documents", json={**body, **change}, headers=header)
+
+    first, again = await asyncio.gather(send(), send())
+    assert first.json() == again.json()
+    for change in ({"name": "m.md"}, {"text": "two"}, {"title": "M"}):
+        told = problem(await send(**change), 422, "invalid-request")
+        assert told == "Idempotency-Key: it was used for another upload; take a new one"
+    async with stores.ledger.transaction() as tx:
+        assert await tx.uploads.waiting() == [first.json()["run_id"]]
+
+
+async def test_runs_of_an_owner_are_for_that_owner(app: FastAPI, stores: Stores) -> None:
+    keys = {
+        "ada": await make_key(stores.ledger, role="write", owner="ada"),
+        "bob": await make_key(stores.ledger, role="write", owner="bob"),
+        "nobody": await make_key(stores.ledger, role="write"),
+        "admin": await make_key(stores.ledger, role="admin"),
+    }
+    async with client_of(app, None) as client:
+
+        async def as_key(name: str, path: str) -> httpx.Response:
+            return await client.get(path, headers={"X-API-Key": keys[name]})
+
+        runs: dict[str, str] = {}
+        for name in ("ada", "bob", "nobody"):
+            sent = await client.post(
+                "/v1/documents",
+                json={"name": f"{name}.md", "text": name},
+                headers={"X-API-Key": keys[name]},
+            )
+            runs[name] = sent.json()["run_id"]
+        for name in ("ada", "bob", "nobody"):
+            listed = (await as_key(name, "/v1/runs?limit=1")).json()["runs"]
+            assert [run["run_id"] for run in listed] == [runs[name]]
+            for other, run_id in runs.items():
+                answer = await as_key(name, f"/v1/runs/{run_id}")
+                assert answer.status_code == (200 if other == name else 404)
+        everything = (await as_key("admin", "/v1/runs")).json()["runs"]
+        assert {run["run_id"] for run in everything} == set(runs.values())
+
+
+async def test_few_uploads_wait_and_the_others_are_answered_at_once(stores: Stores) -> None:
+    few = Settings(serve=ServeSettings(max_ongoing_requests=4))
+    app = application(service_on(stores, few))
+    async with client_of(app, await make_key(stores.ledger, role="write")) as client:
+        body = {"name": "n.md", "text": "one"}
+        waiting = asyncio.create_task(client.post("/v1/documents?wait=3", json=body))
+        await asyncio.sleep(0.2)
+        async with asyncio.timeout(2):
+            answer = await client.post("/v1/documents?wait=60", json={**body, "name": "m.md"})
+        assert answer.status_code == 202
+        assert not waiting.done()
+        assert (await waiting).status_code == 202
+
+
+def test_a_large_text_is_checked_quickly() -> None:
+    text = "的" * (16 * 2**20)
+    before = time.thread_time()
+    TextUpload(name="n.md", text=text)
+    assert time.thread_time() - before < 0.3
 
 
 @pytest.mark.parametrize(

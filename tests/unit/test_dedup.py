@@ -83,5 +83,5 @@ def test_each_version_that_was_asked_for_keeps_its_own_highest_edition() -> None
         return [each.edition for each in newest_editions(found, asked=asked).values()]
 
     assert kept("7.5", "8.1") == ["7.5.2", "8.1"]
-    assert kept("7.5", "7.5.1") == ["7.5.1", "7.5.2"]
+    assert kept("7.5", "7.5.1") == ["7.5.1", "7.5.2", "8.1"]
     assert kept() == ["8.1"]
