@@ -13,14 +13,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from cli.ingest import ingest
+from cli.ingest import carry_out
 from cli.stack import service_specs
+from cluster.errors import StackError
 from cluster.model import Scope
 from cluster.settings import Settings, load_settings
 from cluster.stack.control import ensure_up
 from eval.datasets import RetrievalSet, read_set
 from eval.open import open_service
 from eval.run import Scores, score
+from ingest.progress import print_summary
+from ingest.run import Request
 from rerank.fusion import FusionMethod
 
 
@@ -36,7 +39,7 @@ def evaluate(
     ],
     *,
     questions: Annotated[int, typer.Option(min=1, help="At most so many of each set.")] = 300,
-    fusion: Annotated[str, typer.Option(help="score or reciprocal_rank")] = "score",
+    fusion: Annotated[FusionMethod, typer.Option(help="How channels are joined.")] = "score",
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """nDCG@10, Recall and MRR of each channel and of all together, on the sets you name.
@@ -45,11 +48,10 @@ def evaluate(
     """
     settings = load_settings()
     sets = [read_set(folder) for folder in folders]
-    method: FusionMethod = "reciprocal_rank" if fusion == "reciprocal_rank" else "score"
     ensure_up(settings, service_specs(settings), say=Console(stderr=True).print)
     for each, folder in zip(sets, folders, strict=True):
-        ingest([str(folder / "corpus.jsonl")], tenant=tenant_of(each), as_json=as_json)
-    found = asyncio.run(_score_all(sets, settings, questions=questions, fusion=method))
+        _take_in(folder, settings, tenant=tenant_of(each), quiet=as_json)
+    found = asyncio.run(_score_all(sets, settings, questions=questions, fusion=fusion))
     if as_json:
         typer.echo(json.dumps([asdict(scores) for scores in found], indent=2))
     else:
@@ -61,6 +63,18 @@ def evaluate(
 
 def tenant_of(dataset: RetrievalSet) -> str:
     return f"eval-{dataset.name}"
+
+
+def _take_in(folder: Path, settings: Settings, *, tenant: str, quiet: bool) -> None:
+    request = Request(targets=(str(folder / "corpus.jsonl"),), tenant=tenant)
+    summary = carry_out(request, settings, quiet=quiet)
+    if not quiet:
+        print_summary(Console(), summary)
+    if summary.state != "succeeded":
+        raise StackError(
+            f"nothing of {folder} came in: run {summary.run_id} {summary.state}; see "
+            f"`palimpsest runs show {summary.run_id} --tenant {tenant}`"
+        )
 
 
 async def _score_all(

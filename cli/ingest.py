@@ -84,7 +84,7 @@ def ingest(
         retire_missing=retire_missing,
         dry_run=dry_run,
     )
-    summary = _run(request, settings, as_json=as_json)
+    summary = carry_out(request, settings, quiet=as_json)
     if as_json:
         typer.echo(json.dumps(asdict(summary), indent=2, ensure_ascii=False))
     else:
@@ -151,12 +151,13 @@ def show_run(
         typer.echo(f"  {each.outcome} ({each.kind})  {each.origin}: {each.reason}")
 
 
-def _run(request: Request, settings: Settings, *, as_json: bool) -> Summary:
+def carry_out(request: Request, settings: Settings, *, quiet: bool) -> Summary:
+    """Run it to its end. `quiet` writes nothing to stdout, which is then for one JSON value."""
     # Bound to this very stream: while Ray runs, `sys.stdout` is another one.
-    console = Console(file=sys.stderr if as_json else sys.stdout)
+    console = Console(file=sys.stderr if quiet else sys.stdout)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     control.ensure_up(settings, service_specs(settings), say=Console(stderr=True).print)
-    watching = Silent() if as_json else watcher(console)
+    watching = Silent() if quiet else watcher(console)
     try:
         with open_surroundings(settings) as surroundings, watching:
             return run_ingest(request, surroundings, watching)

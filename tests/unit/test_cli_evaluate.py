@@ -1,0 +1,93 @@
+"""What `palimpsest eval` refuses and what it writes; no stack runs, no question is asked."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli import evaluate, ingest
+from cli.main import build
+from cluster.errors import StackError
+from cluster.stack import control
+from eval.run import Scores
+from ingest.progress import Summary
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A set of one document and one question."""
+    place = tmp_path / "tiny"
+    place.mkdir()
+    (place / "corpus.jsonl").write_text('{"doc_id": "d", "text": "x"}\n')
+    (place / "queries.jsonl").write_text('{"query_id": "q", "text": "x"}\n')
+    (place / "qrels.tsv").write_text("query_id\tdoc_id\tscore\nq\td\t1\n")
+    return place
+
+
+@pytest.fixture
+def no_stack(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Neither started nor asked; `state` is how the ingest ends."""
+    told: dict[str, Any] = {"state": "succeeded"}
+
+    @contextmanager
+    def nowhere(_settings: object) -> Iterator[None]:
+        yield None
+
+    def run(*_args: object) -> Summary:
+        return Summary(
+            run_id="run_1",
+            state=told["state"],
+            counts={"loaded": 1},
+            problems=(),
+            problem_count=0,
+            elapsed_s=1.0,
+        )
+
+    async def scores(sets: Sequence[Any], *_args: object, **named: object) -> list[Scores]:
+        told.update(named)
+        values = {"fused": {"ndcg@10": 1.0}}
+        return [
+            Scores(dataset=each.name, questions=1, documents=1, values=values, failures=0)
+            for each in sets
+        ]
+
+    monkeypatch.setattr(control, "ensure_up", lambda *_args, **_named: None)
+    monkeypatch.setattr(evaluate, "ensure_up", lambda *_args, **_named: None)
+    monkeypatch.setattr(ingest, "open_surroundings", nowhere)
+    monkeypatch.setattr(ingest, "run_ingest", run)
+    monkeypatch.setattr(signal, "signal", lambda *_args: None)
+    monkeypatch.setattr(evaluate, "_score_all", scores)
+    return told
+
+
+def test_for_machines_there_is_one_value(folder: Path, no_stack: dict[str, Any]) -> None:
+    done = CliRunner().invoke(
+        build(), ["eval", str(folder), "--json", "--fusion", "reciprocal_rank"]
+    )
+    assert done.exit_code == 0, done.output
+    assert [each["dataset"] for each in json.loads(done.stdout)] == ["tiny"]
+    assert no_stack["fusion"] == "reciprocal_rank"
+
+
+def test_an_unknown_fusion_is_refused(folder: Path, no_stack: dict[str, Any]) -> None:
+    done = CliRunner().invoke(build(), ["eval", str(folder), "--fusion", "rrf"])
+    assert done.exit_code == 2
+    assert "reciprocal_rank" in done.output
+    assert "fusion" not in no_stack
+
+
+def test_nothing_is_measured_on_what_did_not_come_in(
+    folder: Path, no_stack: dict[str, Any]
+) -> None:
+    no_stack["state"] = "failed"
+    done = CliRunner().invoke(build(), ["eval", str(folder), "--json"])
+    assert isinstance(done.exception, StackError)
+    assert "palimpsest runs show run_1 --tenant eval-tiny" in str(done.exception)
+    assert done.stdout == ""
