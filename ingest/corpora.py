@@ -88,11 +88,30 @@ def lines(
         offset += size
 
 
-def rows(uri: str, *, row_group: int, batch: int) -> Iterator[dict[str, Any]]:
-    """The records of one row group, `batch` of them in memory at a time."""
+def rows(uri: str, *, row_group: int, batch: int) -> Iterator[dict[str, Any] | UnreadableItem]:
+    """The records of one row group, `batch` of them in memory at a time; one that holds a value
+    that cannot be read is what is wrong with it. `UnreadableItem` when the rest is damaged."""
     with open_bytes(uri) as stream:
-        for part in pq.ParquetFile(stream).iter_batches(batch_size=batch, row_groups=[row_group]):
-            yield from part.to_pylist()
+        try:
+            file = pq.ParquetFile(stream)
+            for part in file.iter_batches(batch_size=batch, row_groups=[row_group]):
+                yield from _records(part)
+        except (pa.ArrowException, OSError) as error:
+            raise UnreadableItem("broken", f"damaged Parquet file: {error}") from error
+
+
+def _records(part: Any) -> list[dict[str, Any] | UnreadableItem]:
+    try:
+        return list(part.to_pylist())
+    except (ValueError, OverflowError):
+        return [_record(part.slice(number, 1)) for number in range(part.num_rows)]
+
+
+def _record(row: Any) -> dict[str, Any] | UnreadableItem:
+    try:
+        return dict(row.to_pylist()[0])
+    except (ValueError, OverflowError) as error:
+        return UnreadableItem("broken", f"a value that cannot be read: {error}")
 
 
 def row_groups(uri: str) -> list[int]:

@@ -126,7 +126,7 @@ class WriteBlocks:
     def __init__(self, plan: Plan) -> None:
         settings = plan.settings
         self._link = LedgerLink(lambda: open_ledger(settings))
-        self._write = Write(self._link, SystemClock())
+        self._write = Write(plan, self._link, SystemClock(), lambda: open_embedder(settings))
 
     def __call__(self, table: Table) -> Table:
         return _table([self._write(bundle) for bundle in _rows(table)])

@@ -55,9 +55,9 @@ def load(unit: Unit, *, rules: Rules, max_item_bytes: int) -> Iterator[Item | It
             for file in files:
                 yield _file(file, rules=rules, max_item_bytes=max_item_bytes)
         case LinesUnit():
-            yield from _lines(unit, rules=rules, max_item_bytes=max_item_bytes)
+            yield from _told(unit, _lines(unit, rules=rules, max_item_bytes=max_item_bytes))
         case RowsUnit():
-            yield from _rows(unit, rules=rules)
+            yield from _told(unit, _rows(unit, rules=rules))
 
 
 def problem(origin: str, error: UnreadableItem, *, stage: str) -> ItemProblem:
@@ -176,6 +176,19 @@ def _sidecar(file: FileRef, rules: Rules) -> tuple[bytes, dict[str, Any]]:
     return raw, known
 
 
+def _told(
+    unit: LinesUnit | RowsUnit, found: Iterator[Item | ItemProblem]
+) -> Iterator[Item | ItemProblem]:
+    """A corpus that is gone or damaged since it was listed is a problem of its own."""
+    try:
+        yield from found
+    except UnreadableItem as error:
+        yield problem(unit.file.uri, error, stage="load")
+    except OSError as error:
+        told = UnreadableItem("unreadable", error.strerror or str(error))
+        yield problem(unit.file.uri, told, stage="load")
+
+
 def _lines(unit: LinesUnit, *, rules: Rules, max_item_bytes: int) -> Iterator[Item | ItemProblem]:
     ordinals = iter(unit.ordinals)
     with places.open_bytes(unit.file.uri) as stream:
@@ -206,6 +219,8 @@ def _rows(unit: RowsUnit, *, rules: Rules) -> Iterator[Item | ItemProblem]:
     records = corpora.rows(unit.file.uri, row_group=unit.row_group, batch=256)
     for number, record in enumerate(records, start=unit.first_row):
         try:
+            if isinstance(record, UnreadableItem):
+                raise record
             yield from _items(unit.file, record, rules=rules, position=f"R{number}", ordinal=0)
         except UnreadableItem as error:
             yield problem(f"{unit.file.uri}#R{number}", error, stage="load")

@@ -43,7 +43,7 @@ def run_in_loop(
     """Reports, in the order of the units."""
     prepare = Prepare(plan, link, opened)
     embed = Embed(plan, link, claims, opened)
-    write = Write(link, clock)
+    write = Write(plan, link, clock, opened)
     for unit in units:
         for bundle in prepare(unit):
             yield DryWrite()(bundle) if dry_run else write(embed(bundle))

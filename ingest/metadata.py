@@ -179,7 +179,7 @@ def _judgement(field: str, raw: Any) -> Any:
     if field == "authority" and isinstance(raw, int | float | str):
         try:
             score = float(raw)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         return score if 0 <= score <= 1 else None
     return None

@@ -38,7 +38,7 @@ def parse_moment(raw: object) -> datetime | None:
     if isinstance(raw, date):
         return datetime(raw.year, raw.month, raw.day, tzinfo=UTC)
     if isinstance(raw, int | float) and not isinstance(raw, bool):
-        return _from_number(float(raw))
+        return _from_number(raw)
     if not isinstance(raw, str):
         return None
     text = " ".join(raw.split()).strip("\"'")
@@ -86,7 +86,11 @@ def _digits(text: str) -> datetime | None:
     return _from_number(float(text)) if re.fullmatch(r"\d{9,13}(\.\d+)?", text) else None
 
 
-def _from_number(number: float) -> datetime | None:
+def _from_number(raw: float) -> datetime | None:
+    try:
+        number = float(raw)
+    except OverflowError:
+        return None
     if not math.isfinite(number):
         return None
     if _NO_EARLIER <= number <= _NO_LATER:

@@ -3,40 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from cluster.clock import Clock
+from cluster.errors import InvalidRequest, StoreRejected
 from cluster.stores.protocols import Prepared, Transaction
+from ingest.embed import EmbedChunks
 from ingest.link import LedgerLink
 
 _MAX_CHUNKS = 2000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """`new` revisions were written. Those at the places `refused` of the batch were not, for the
+    reasons given."""
+
+    new: int
+    refused: dict[int, str]
+
+
 class Publish:
-    def __init__(self, link: LedgerLink, clock: Clock) -> None:
+    """`embed` is asked again for vectors that a delete took away since they were made."""
+
+    def __init__(self, link: LedgerLink, clock: Clock, embed: EmbedChunks) -> None:
         self._link = link
         self._clock = clock
+        self._embed = embed
 
-    def __call__(self, batch: Sequence[Prepared]) -> int:
-        """Puts revisions in transactions of at most about 2,000 chunks; returns how many were
-        new. Their vectors must be in the ledger."""
+    def __call__(self, batch: Sequence[Prepared]) -> Published:
+        """Puts revisions in transactions of at most about 2,000 chunks; one by one where the
+        ledger refuses some of them."""
         new = 0
+        refused: dict[int, str] = {}
         for part in _parts(batch):
+            try:
+                new += self._put([batch[at] for at in part])
+            except (InvalidRequest, StoreRejected):
+                for at in part:
+                    try:
+                        new += self._put_alone(batch[at])
+                    except (InvalidRequest, StoreRejected) as error:
+                        refused[at] = str(error)
+        return Published(new=new, refused=refused)
 
-            async def put(tx: Transaction, part: list[Prepared] = part) -> int:
-                return await tx.documents.put(part, now=self._clock.now())
+    def _put_alone(self, prepared: Prepared) -> int:
+        try:
+            return self._put([prepared])
+        except InvalidRequest:
+            if not self._embed([prepared]).embedded:
+                raise
+        return self._put([prepared])
 
-            new += self._link.call(put)
-        return new
+    def _put(self, part: list[Prepared]) -> int:
+        async def put(tx: Transaction) -> int:
+            return await tx.documents.put(part, now=self._clock.now())
+
+        return self._link.call(put)
 
 
-def _parts(batch: Sequence[Prepared]) -> Iterator[list[Prepared]]:
-    part: list[Prepared] = []
+def _parts(batch: Sequence[Prepared]) -> Iterator[list[int]]:
+    """Places in `batch`."""
+    part: list[int] = []
     chunks = 0
-    for prepared in batch:
+    for at, prepared in enumerate(batch):
         if part and chunks + len(prepared.chunks) > _MAX_CHUNKS:
             yield part
             part, chunks = [], 0
-        part.append(prepared)
+        part.append(at)
         chunks += len(prepared.chunks)
     if part:
         yield part

@@ -14,6 +14,8 @@ from ingest.moments import parse_moment
 from ingest.rules import Rules, canonical
 
 _NAMES_TURN_WITHOUT_TEXT = frozenset({"user", "assistant"})
+_MAX_ORDINAL = 2**31 - 1
+"""What is larger is no place in a session (a moment, an id), and no store keeps it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,7 @@ def _turn_entry(fields: dict[str, Any], *, position: str, ordinal: int) -> Entry
     turn = Turn(
         conversation=conversation or session,
         session=session or conversation,
-        ordinal=own if isinstance(own, int) and own >= 0 else ordinal,
+        ordinal=own if isinstance(own, int) and 0 <= own <= _MAX_ORDINAL else ordinal,
         speaker=_name(fields.pop("speaker", None)),
         said_at=parse_moment(said_at),
     )

@@ -106,8 +106,9 @@ def ingest(request: Request, on: Surroundings, watcher: Watcher) -> Summary:
     except KeyboardInterrupt:
         run.finish("interrupted", error="stopped by hand; run it again to go on")
         raise
-    except PalimpsestError as error:
-        run.finish("failed", error=str(error))
+    except Exception as error:
+        told = str(error) if isinstance(error, PalimpsestError) else repr(error)
+        run.finish("failed", error=told)
         raise
     state = "failed" if run.nothing_came_through else "succeeded"
     run.finish(state, error="every item failed" if state == "failed" else None)
@@ -150,7 +151,7 @@ class _Run:
     def nothing_came_through(self) -> bool:
         bad = self._counts.get("failed", 0)
         return bad > 0 and not (
-            self._counts.get("parsed", 0)
+            self._counts.get("parsed", 0) > self._counts.get("refused", 0)
             or self._counts.get("unchanged", 0)
             or self._counts.get("skipped", 0)
         )

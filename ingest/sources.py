@@ -123,6 +123,8 @@ class Listing:
                     yield from self._flush()
         except UnreadableItem as error:
             self._problem(file.uri, error.kind, str(error))
+        except OSError as error:
+            self._problem(file.uri, "unreadable", error.strerror or str(error))
 
     def _flush(self) -> Iterator[Unit]:
         if self._waiting:
@@ -165,7 +167,7 @@ class Listing:
         elif os.path.isdir(target):
             yield from ((file, False) for file in self._folder(os.path.abspath(target)))
         elif os.path.exists(target):
-            yield self._single(os.path.abspath(target)), True
+            yield from ((file, True) for file in self._single(os.path.abspath(target)))
         elif _GLOB_SIGNS.search(target):
             yield from self._globbed(target)
         else:
@@ -176,11 +178,11 @@ class Listing:
             self.covered.add(each.below)
         return FileRef(uri=each.uri, root=target, path=each.path, size=each.size)
 
-    def _single(self, path: str) -> FileRef:
+    def _single(self, path: str) -> Iterator[FileRef]:
         """A corpus is a root of its own; of another file the folder is."""
         corpus = path.lower().endswith((".jsonl", ".ndjson", ".parquet"))
         root = path if corpus else os.path.dirname(path)
-        return self._ref(path, root=os.path.dirname(path), root_uri=file_uri(root))
+        yield from self._ref(path, root=os.path.dirname(path), root_uri=file_uri(root))
 
     def _globbed(self, pattern: str) -> Iterator[tuple[FileRef, bool]]:
         fixed = pattern[: _GLOB_SIGNS.search(pattern).start()]  # type: ignore[union-attr]
@@ -188,7 +190,8 @@ class Listing:
         for found in sorted(glob.glob(pattern, recursive=True), key=os.fsencode):
             path = os.path.abspath(found)
             if os.path.isfile(path) and not SIDECAR.search(path):
-                yield self._ref(path, root=root, root_uri=file_uri(root)), True
+                found_here = self._ref(path, root=root, root_uri=file_uri(root))
+                yield from ((file, True) for file in found_here)
 
     def _folder(self, root: str) -> Iterator[FileRef]:
         self.covered.add(file_uri(root))
@@ -210,27 +213,35 @@ class Listing:
         for entry in entries:
             if entry.name.startswith(".") or entry.name in _SKIPPED_FOLDERS:
                 continue
-            if entry.is_dir():
+            mode = self._mode(entry)
+            if stat.S_ISDIR(mode):
                 inside = above | {(here.st_dev, here.st_ino)}
                 yield from self._walk(entry.path, root=root, above=inside)
-            elif not (SIDECAR.search(entry.name) and SIDECAR.sub("", entry.name) in names):
-                yield from self._regular(entry, root=root)
+            elif stat.S_ISREG(mode) and not (
+                SIDECAR.search(entry.name) and SIDECAR.sub("", entry.name) in names
+            ):
+                yield from self._ref(entry.path, root=root, root_uri=file_uri(root))
 
-    def _regular(self, entry: os.DirEntry[str], *, root: str) -> Iterator[FileRef]:
+    def _mode(self, entry: os.DirEntry[str]) -> int:
+        """0 for what cannot even be looked at: a link to itself, or to nothing."""
         try:
-            regular = stat.S_ISREG(entry.stat().st_mode)
+            return entry.stat().st_mode
         except OSError as error:
             self._problem(file_uri(entry.path), "unreadable", error.strerror or str(error))
-            return
-        if regular:
-            yield self._ref(entry.path, root=root, root_uri=file_uri(root))
+            return 0
 
-    def _ref(self, path: str, *, root: str, root_uri: str) -> FileRef:
-        return FileRef(
+    def _ref(self, path: str, *, root: str, root_uri: str) -> Iterator[FileRef]:
+        """Nothing when the file is gone by now, or out of reach."""
+        try:
+            size = os.path.getsize(path)
+        except OSError as error:
+            self._problem(file_uri(path), "unreadable", error.strerror or str(error))
+            return
+        yield FileRef(
             uri=file_uri(path),
             root=root_uri,
             path=shown(os.path.relpath(path, root)),
-            size=os.path.getsize(path),
+            size=size,
             sidecar=_sidecar(path),
         )
 

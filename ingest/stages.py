@@ -153,16 +153,38 @@ class Embed:
 
 
 class Write:
-    """Ledger rows. What remains of the bundle is its report."""
+    """Ledger rows. What remains of the bundle is its report; what the ledger refuses is a
+    problem of its item. `open_embedder` is called when vectors have gone since they were made."""
 
-    def __init__(self, link: LedgerLink, clock: Clock) -> None:
-        self._publish = Publish(link, clock)
+    def __init__(
+        self, plan: Plan, link: LedgerLink, clock: Clock, open_embedder: Callable[[], Embedder]
+    ) -> None:
+        embed = EmbedChunks(link, fingerprint=plan.fingerprint, open_embedder=open_embedder)
+        self._publish = Publish(link, clock, embed)
 
     def __call__(self, bundle: Bundle) -> Bundle:
-        new = self._publish([draft.prepared for draft in bundle.drafts]) if bundle.drafts else 0
-        chunks = sum(len(draft.prepared.chunks) for draft in bundle.drafts)
-        counts = added(bundle.counts, {"published": new, "chunks": chunks})
-        return replace(bundle, drafts=(), held=(), counts=counts)
+        done = self._publish([draft.prepared for draft in bundle.drafts])
+        written = [draft for at, draft in enumerate(bundle.drafts) if at not in done.refused]
+        counts = {
+            "published": done.new,
+            "chunks": sum(len(draft.prepared.chunks) for draft in written),
+        }
+        if done.refused:
+            counts["failed"] = counts["refused"] = len(done.refused)
+        refused = [
+            ItemProblem(
+                origin=bundle.drafts[at].label, stage="write", outcome="failed", kind="refused",
+                reason=reason,
+            )
+            for at, reason in done.refused.items()
+        ]  # fmt: skip
+        return replace(
+            bundle,
+            drafts=(),
+            held=(),
+            counts=added(bundle.counts, counts),
+            problems=(*bundle.problems, *refused),
+        )
 
 
 class DryWrite:

@@ -131,14 +131,16 @@ class Worker:
             rules=self._rules,
         )
         embed = Embed(plan, self._link, LocalClaims(), self._opened)
-        write = Write(self._link, self._clock)
+        write = Write(plan, self._link, self._clock, self._opened)
         report = Bundle()
         for bundle in Prepare(plan, self._link, self._opened).bundles(items):
             report = _joined(report, write(embed(bundle)))
         self._finish(upload, report)
 
     def _finish(self, upload: Upload, report: Bundle) -> None:
-        came_through = report.counts.get("parsed", 0) or report.counts.get("unchanged", 0)
+        counts = report.counts
+        written = counts.get("parsed", 0) - counts.get("refused", 0)
+        came_through = written or counts.get("unchanged", 0)
         error, left = None, None
         if report.counts.get("published", 0):
             left = wait_until_visible(

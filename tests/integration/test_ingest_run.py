@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,15 @@ from cluster.errors import InvalidRequest, ModelError, NotFound, StackError
 from cluster.model import ItemProblem, Run, Vectors
 from cluster.models.open import describe
 from cluster.models.protocols import Embedder
-from cluster.stores.protocols import Transaction
+from cluster.stores.memory.documents import MemoryDocuments
+from cluster.stores.protocols import Prepared, Transaction
 from contract.samples import FINGERPRINT
 from contract.samples import prepared as sample
 from ingest.embed import EmbedChunks
 from ingest.link import LedgerLink
 from ingest.loop import Once
 from ingest.parse.dispatch import parse
+from ingest.publish import Publish, Published
 from ingest.run import (
     Unshown,
     activate,
@@ -97,6 +100,63 @@ def test_the_ledger_is_asked_once_for_the_vectors_of_many_chunks(bench: Bench) -
         done = embed(batch)
         assert (done.embedded + done.from_cache, done.embedded > 20) == (40, True)
         assert link.calls == 2  # one to ask, one to put
+
+
+def publish_in(bench: Bench) -> Publish:
+    embed = EmbedChunks(bench.link, fingerprint=FINGERPRINT, open_embedder=bench.opened)
+    return Publish(bench.link, CLOCK, embed)
+
+
+def test_what_the_ledger_refuses_spares_the_rest_of_its_batch(bench: Bench) -> None:
+    batch = [sample(f"{number}.md", f"text {number}") for number in range(4)]
+    bad = replace(batch[1], revision=replace(batch[1].revision, owner=""))
+    EmbedChunks(bench.link, fingerprint=FINGERPRINT, open_embedder=bench.opened)(batch)
+    done = publish_in(bench)([batch[0], bad, *batch[2:]])
+    assert done.new == 3
+    assert list(done.refused) == [1]
+    assert "owner is empty" in done.refused[1]
+
+
+def test_vectors_that_a_delete_took_are_made_again(bench: Bench) -> None:
+    one, two = sample("one.md", "harbour words"), sample("two.md", "other words")
+    EmbedChunks(bench.link, fingerprint=FINGERPRINT, open_embedder=bench.opened)([two])
+    bench.embedder.encoded.clear()
+    assert publish_in(bench)([one, two]) == Published(new=2, refused={})
+    assert sorted(bench.embedder.encoded) == sorted(each.indexed_text for each in one.chunks)
+
+
+def test_an_item_that_the_ledger_refuses_is_told_and_the_run_goes_on(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_pages(tmp_path, 3)
+    put = MemoryDocuments.put
+
+    async def picky(self: MemoryDocuments, batch: Sequence[Prepared], *, now: datetime) -> int:
+        if any(each.revision.path == "page001.md" for each in batch):
+            raise InvalidRequest("it belongs to another owner")
+        return await put(self, batch, now=now)
+
+    monkeypatch.setattr(MemoryDocuments, "put", picky)
+    summary = bench.ingest(tmp_path)
+    assert (summary.state, summary.counts["published"], summary.counts["failed"]) == (
+        "succeeded", 2, 1,
+    )  # fmt: skip
+    (told,) = summary.problems
+    assert (told.origin, told.kind) == ((tmp_path / "page001.md").as_uri(), "refused")
+    assert told.reason == "it belongs to another owner"
+
+
+def test_a_run_that_breaks_in_any_way_is_not_left_running(
+    bench: Bench, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def burst(*_arguments: Any, **_named: Any) -> Iterator[Any]:
+        raise OverflowError("too large")
+
+    monkeypatch.setattr("ingest.stages.load", burst)
+    with pytest.raises(OverflowError):
+        bench.ingest(pages)
+    (run,) = bench.link.call(lambda tx: tx.runs.latest(TENANT, limit=5))
+    assert (run.state, run.error) == ("failed", "OverflowError('too large')")
 
 
 def test_a_page_that_shrinks_leaves_no_chunk_behind(bench: Bench, pages: Path) -> None:

@@ -46,6 +46,13 @@ def test_more_tags_than_an_index_takes_are_cut_and_told() -> None:
     assert resolve([Layer(came_from="record", fields={"tags": tags[:-1]})]).notes == ()
 
 
+def test_a_number_of_hundreds_of_digits_is_no_value() -> None:
+    fields = {"authority": 10**400, "published_at": 10**400}
+    found = resolve([Layer(came_from="record", fields=fields)])
+    assert found.values == {}
+    assert parse_moment(-(10**400)) is None
+
+
 def test_an_unknown_date_stays_unknown() -> None:
     found = resolve([Layer(came_from="record", fields={"updated_at": "yesterday"})])
     settled = settle(found, NOTHING, text="Plain English words about the weather and the sea.")

@@ -318,6 +318,66 @@ def test_parquet_rows_are_records(tmp_path: Path, rules: Rules) -> None:
     assert not of.complete
 
 
+def test_a_link_to_itself_is_a_problem_of_its_own(tmp_path: Path, rules: Rules) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "x.md").write_text("x", encoding="utf-8")
+    items, problems = loaded(listing(tmp_path, rules=rules))
+    assert [item.path for item in items] == ["x.md"]
+    assert [(each.origin, each.kind) for each in problems] == [
+        (f"{tmp_path.as_uri()}/loop", "unreadable")
+    ]
+
+
+def test_a_file_that_goes_while_it_is_listed_is_a_problem(
+    tmp_path: Path, rules: Rules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.md").write_text("x", encoding="utf-8")
+
+    def gone(_path: str) -> int:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(os.path, "getsize", gone)
+    found = listing(tmp_path, rules=rules)
+    items, problems = loaded(found)
+    assert (items, [each.kind for each in problems]) == ([], ["unreadable"])
+    assert not found.complete
+
+
+def test_a_corpus_that_is_gone_when_it_is_read_is_a_problem(tmp_path: Path, rules: Rules) -> None:
+    file = write_lines(tmp_path / "c.jsonl", [{"text": "one"}])
+    units = list(listing(file, rules=rules).units())
+    file.unlink()
+    (told,) = [each for unit in units for each in load(unit, rules=rules, max_item_bytes=LIMIT)]
+    assert isinstance(told, ItemProblem)
+    assert (told.origin, told.kind) == (file.as_uri(), "unreadable")
+
+
+def test_a_damaged_page_and_a_far_moment_spare_the_other_rows(tmp_path: Path, rules: Rules) -> None:
+    far = pa.array([0, 400_000_000_000_000, 1], pa.timestamp("ms"))
+    table = pa.table({"id": ["a", "b", "c"], "text": ["one", "two", "three"], "date": far})
+    pq.write_table(table, tmp_path / "a.parquet")
+    items, problems = loaded(listing(tmp_path / "a.parquet", rules=rules))
+    assert [item.path for item in items] == ["a", "c"]
+    assert [each.origin.rpartition("#")[2] for each in problems] == ["R1"]
+    damaged = tmp_path / "b.parquet"
+    pq.write_table(pa.table({"text": ["w" * 4000]}), damaged, compression="gzip")
+    raw = bytearray(damaged.read_bytes())
+    raw[4:60] = b"\xff" * 56
+    damaged.write_bytes(raw)
+    items, problems = loaded(listing(damaged, rules=rules))
+    assert items == []
+    assert [(each.origin, each.kind) for each in problems] == [(damaged.as_uri(), "broken")]
+
+
+def test_a_place_in_a_session_that_is_a_moment_is_counted_instead(
+    tmp_path: Path, rules: Rules
+) -> None:
+    told = {"speaker": "a", "session": "s", "text": "hello"}
+    records = [{**told, "index": each} for each in (1_700_000_000_000, 2**31 - 1)]
+    items, _ = loaded(listing(write_lines(tmp_path / "c.jsonl", records), rules=rules))
+    assert [item.turn.ordinal for item in items if item.turn] == [0, 2**31 - 1]
+
+
 def test_the_same_file_named_twice_comes_once(tmp_path: Path, rules: Rules) -> None:
     (tmp_path / "a.md").write_text("text", encoding="utf-8")
     items, _ = loaded(listing(tmp_path, f"{tmp_path}/*.md", rules=rules))
