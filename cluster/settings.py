@@ -192,7 +192,9 @@ def _explain(error: ValidationError) -> str:
             hint = f"did you mean {near[0]!r}?" if near else "remove it"
             lines.append(f"unknown setting {name!r} (or {env}); {hint}")
         else:
-            got = "" if path[-1] in MAY_BE_SECRET else f"; got {problem['input']!r}"
+            # In the place of a section, an address is what people put there.
+            secret = path[-1] in MAY_BE_SECRET or _known_keys(path)
+            got = "" if secret else f"; got {problem['input']!r}"
             lines.append(f"setting {name!r} (or {env}): {problem['msg']}{got}")
     return "\n".join(lines)
 

@@ -139,6 +139,11 @@ class TestRefusals:
         assert "hunter2" not in message
         assert "milvus.token" in message
 
+    def test_an_address_in_the_place_of_a_section_is_not_told(self, home: dict[str, str]) -> None:
+        message = told({**home, "PALIMPSEST_POSTGRES": "postgresql://u:hunter2@db/x"})
+        assert "hunter2" not in message
+        assert "setting 'postgres' (or PALIMPSEST_POSTGRES)" in message
+
 
 class TestFrozen:
     def test_nothing_can_be_changed(self) -> None:
