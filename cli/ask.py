@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from dataclasses import dataclass
@@ -127,7 +128,7 @@ def _refusal(answer: httpx.Response) -> PalimpsestError:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        parsed: dict[str, Any] = json.loads(text)
+        parsed: dict[str, Any] = json.loads(text, parse_constant=_finite, parse_float=_finite)
     except json.JSONDecodeError as error:
         raise InvalidRequest(f"--filter: not JSON: {error}") from error
     return parsed
@@ -147,10 +148,18 @@ def _value(name: str, text: str) -> Any:
         return text == "true"
     if kind == "number":
         try:
-            return float(text)
+            return _finite(text)
         except ValueError:
             return text
     return text
+
+
+def _finite(text: str) -> float:
+    """JSON cannot carry any other, so the server would never see it."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise InvalidRequest(f"--filter: {text} is not a finite number")
+    return number
 
 
 def _say(line: str) -> None:

@@ -147,6 +147,7 @@ def test_text_cannot_steer_the_terminal() -> None:
         (["language=zh,en"], {"language": ["zh", "en"]}),
         (["authority=0.5"], {"authority": 0.5}),
         (["newest_edition=true"], {"newest_edition": True}),
+        (['{"authority": {"gte": 0.5}}'], {"authority": {"gte": 0.5}}),
         (["path=a=b"], {"path": "a=b"}),
         (['{"tags": null}'], {"tags": None}),
         (["product=a", "language=en"], {"all_of": [{"product": "a"}, {"language": "en"}]}),
@@ -156,7 +157,13 @@ def test_filters_on_the_command_line(given: list[str], expected: dict[str, Any])
     assert filter_of(given) == expected
 
 
-@pytest.mark.parametrize("given", ["language", "=zh", "language=", "{nonsense"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("language", "=zh", "language=", "{nonsense"),
+        *("authority=nan", "authority=0.5,inf", '{"authority": NaN}', '{"authority": 1e999}'),
+    ],
+)
 def test_wrong_filters_on_the_command_line(given: str) -> None:
     with pytest.raises(InvalidRequest, match="--filter"):
         filter_of([given])
