@@ -22,6 +22,7 @@ from cluster.stores.protocols import Transaction
 from serve.secret import key_id_of, new_secret, secret_digest
 
 Result = TypeVar("Result")
+Words = TypeVar("Words", str, str | None)
 AsJson = Annotated[bool, typer.Option("--json", help="For machines.")]
 
 
@@ -51,11 +52,11 @@ def create(  # noqa: PLR0917  # called with names by the command line
     secret = new_secret()
     key = ApiKey(
         key_id=key_id_of(secret),
-        tenant=tenant or settings.tenant,
+        tenant=_worded(settings.tenant if tenant is None else tenant, "--tenant"),
         role=role,
         name=name,
-        owner=owner,
-        agent=agent,
+        owner=_worded(owner, "--owner"),
+        agent=_worded(agent, "--agent"),
         created_at=SystemClock().now(),
     )
     _with_ledger(settings, lambda tx: tx.keys.put(key, secret_sha256=secret_digest(secret)))
@@ -99,6 +100,13 @@ def revoke(
     now = SystemClock().now()
     _with_ledger(load_settings(), lambda tx: tx.keys.revoke(key_id, now=now))
     typer.echo(f"{key_id} is revoked")
+
+
+def _worded(value: Words, option: str) -> Words:
+    """A key of nobody would be refused in every search."""
+    if value is not None and not value.strip():
+        raise typer.BadParameter("is blank; name one, or leave it out", param_hint=option)
+    return value
 
 
 def _with_ledger(settings: Settings, act: Callable[[Transaction], Awaitable[Result]]) -> Result:
