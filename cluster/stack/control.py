@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,12 +162,18 @@ def _check_same(state: StackState, specs: Sequence[ServiceSpec]) -> None:
 def _ask_again(home: Home, state: StackState) -> None:
     """Have failed parts tried again; returns when the supervisor has taken that up."""
     failed = _failed(state)
-    os.kill(state.supervisor.pid, signal.SIGHUP)
+    _signal(state.supervisor, signal.SIGHUP)
     deadline = time.monotonic() + TAKES_UP_WITHIN_S
     while failed and _failed(read_state(home.state_file)) & failed:
         if time.monotonic() > deadline:
             return
         time.sleep(POLL_S)
+
+
+def _signal(supervisor: processes.Identity, what: signal.Signals) -> None:
+    """It may have ended since it was seen alive; who waits for it sees that next."""
+    with suppress(ProcessLookupError):
+        os.kill(supervisor.pid, what)
 
 
 def _failed(state: StackState | None) -> set[str]:
@@ -252,7 +259,7 @@ def _stop_all(home: Home, say: Say) -> bool:
 
 
 def _stop_supervisor(home: Home, state: StackState, say: Say) -> None:
-    os.kill(state.supervisor.pid, signal.SIGTERM)
+    _signal(state.supervisor, signal.SIGTERM)
     deadline = time.monotonic() + DOWN_WITHIN_S
     told: set[str] = set()
     while time.monotonic() < deadline:

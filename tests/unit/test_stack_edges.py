@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -21,8 +22,12 @@ from cluster.stack.home import Home
 from cluster.stack.ports import check_port, free_port
 from cluster.stack.probes import ask
 from cluster.stack.processes import Identity
-from cluster.stack.spec import Port, Probe
+from cluster.stack.spec import Port, Probe, ServiceSpec
 from cluster.stack.state import PADDED_BYTES, PartState, StackState
+
+
+BEYOND_ALL = 2**22 + 1
+"""No process has this id: the system gives none above 2**22."""
 
 
 def some_state(*, boot: str | None = None) -> StackState:
@@ -214,6 +219,37 @@ def test_nobody_answers_on_a_free_port() -> None:
     for kind, target in (("http", f"http://127.0.0.1:{port}/"), ("grpc", f"127.0.0.1:{port}/a/b")):
         probe = Probe(kind=kind, target=target, timeout_s=0.5)  # type: ignore[arg-type]
         assert not ask(probe, age_s=60.0, was_ready=True)
+
+
+def gone_supervisor(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is seen alive once more, when it has ended already."""
+    home.prepare_home(place)
+    gone = Identity(pid=BEYOND_ALL, started=1)
+    failed = replace(some_state().parts[0], phase="failed", identity=None)
+    state.write_state(
+        place.state_file, StackState(boot=state.boot_id(), supervisor=gone, parts=(failed,))
+    )
+    seen = iter([True])
+    monkeypatch.setattr(processes, "is_alive", lambda _identity: next(seen, False))
+
+
+def test_down_of_a_supervisor_that_just_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone_supervisor(Home(tmp_path), monkeypatch)
+    assert control.down(Settings(home=tmp_path), say=lambda _line: None) is False
+    assert not Home(tmp_path).state_file.exists()
+
+
+def test_up_beside_a_supervisor_that_just_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone_supervisor(Home(tmp_path), monkeypatch)
+    monkeypatch.setattr(control, "TAKES_UP_WITHIN_S", 0.2)
+    spec = ServiceSpec(name="milvus", command=("true",), probe=Probe(kind="alive"))
+    monkeypatch.setattr(ServiceSpec, "digest", "d")
+    with pytest.raises(StackError, match="the supervisor ended"):
+        control.up(Settings(home=tmp_path), [spec], say=lambda _line: None)
 
 
 def test_down_and_status_of_a_home_that_never_was(tmp_path: Path) -> None:
