@@ -25,7 +25,6 @@ from cluster.stack.processes import Identity
 from cluster.stack.spec import Port, Probe, ServiceSpec
 from cluster.stack.state import PADDED_BYTES, PartState, StackState
 
-
 BEYOND_ALL = 2**22 + 1
 """No process has this id: the system gives none above 2**22."""
 
