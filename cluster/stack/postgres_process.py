@@ -2,7 +2,8 @@
 
 The cluster is made aside and moved into place when it is complete. The server listens on
 loopback and asks for the password. PostgreSQL refuses to run as root; then it runs as
-`nobody`, who may pass the closed folders on the way to its data and its programs.
+`nobody`, who, only where folders on the way to its data or its programs are closed to him, may
+pass and read those. He never writes what is not his: the server's COPY reaches as far as he does.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SERVANT = "nobody"
 def main(arguments: Sequence[str]) -> None:
     folder, port, password_file = Path(arguments[0]), int(arguments[1]), Path(arguments[2])
     try:
-        prefix = _as_servant() if os.geteuid() == 0 else []
+        prefix = as_servant(folder.parent) if os.geteuid() == 0 else []
         if folder.exists():
             check_version(folder)
         else:
@@ -120,7 +121,9 @@ def _run(command: list[str], text: str) -> None:
         raise StackError(f"the PostgreSQL cluster could not be made:\n{last}")
 
 
-def _as_servant() -> list[str]:
+def as_servant(room: Path) -> list[str]:
+    """What to put before a command, so that it runs with the least rights that let it into
+    `room` and to the server's program. Raises `StackError` when none do."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         raise StackError(
@@ -129,17 +132,20 @@ def _as_servant() -> list[str]:
         )
     servant = pwd.getpwnam(SERVANT)
     plain = [setpriv, f"--reuid={servant.pw_uid}", f"--regid={servant.pw_gid}", "--clear-groups"]
-    passing = [*plain, "--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
-    for prefix in (passing, plain):
-        tried = subprocess.run(  # noqa: S603 - our own program
-            [*prefix, program("postgres"), "--version"], capture_output=True, check=False, cwd="/"
-        )
-        if tried.returncode == 0:
+    passing = [*plain, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    server = str(program("postgres"))
+    for prefix in (plain, passing):
+        if _runs([*prefix, server, "--version"]) and _runs([*prefix, "stat", f"{room}/."]):
             return prefix
     raise StackError(
         f"PostgreSQL does not run as root, and user {SERVANT!r} cannot reach "
-        f"{program('postgres')}; run as an ordinary user"
+        f"{server} or {room}; run as an ordinary user"
     )
+
+
+def _runs(command: list[str]) -> bool:
+    done = subprocess.run(command, capture_output=True, check=False, cwd="/")  # noqa: S603 - ours
+    return done.returncode == 0
 
 
 if __name__ == "__main__":
