@@ -16,7 +16,7 @@ import psutil
 
 from cluster.errors import StackError
 from cluster.settings import PREFIX, Settings
-from cluster.stack import logs, processes
+from cluster.stack import logs, processes, refusal
 from cluster.stack.home import Home, home_of, prepare_home, room, was_used
 from cluster.stack.ports import check_port
 from cluster.stack.running import Running
@@ -32,6 +32,10 @@ SUPERVISOR_STARTS_WITHIN_S = 30.0
 DOWN_WITHIN_S = 120.0
 TAKES_UP_WITHIN_S = 3.0
 TENANT_VARIABLE = f"{PREFIX}TENANT"
+
+
+class FailedForGood(StackError):
+    """A part says itself that another start would not help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,31 +74,23 @@ def up(settings: Settings, specs: Sequence[ServiceSpec], *, say: Say = print) ->
     home = home_of(settings)
     prepare_home(home)
     with locked(home.command_lock, wait=True):
-        state = read_state(home.state_file)
-        if state and processes.is_alive(state.supervisor):
-            _check_same(state, specs)
-            if all(part.phase == "ready" for part in state.parts):
-                say("already running")
-                return endpoints(settings)
-            _ask_again(home, state)
-            _wait_ready(home, state.supervisor, say)
-            return endpoints(settings)
-        if state and _left(home, state):
-            say("the supervisor is gone; taking over what it left running")
-        _check_ports(home, specs, state)
-        supervisor = _launch(home, specs, state)
+        refusal.forget(home.refusal_file)
         try:
-            _wait_ready(home, supervisor, say)
-        except StackError:
-            _stop_all(home, lambda _line: None)
+            _start(home, specs, say)
+        except FailedForGood as error:
+            refusal.remember(home.refusal_file, specs, str(error))
             raise
     return endpoints(settings)
 
 
 def ensure_up(settings: Settings, specs: Sequence[ServiceSpec], *, say: Say = print) -> Endpoints:
-    """For commands that need the stack: start it, and say so, unless it runs."""
+    """For commands that need the stack: start it, and say so, unless it runs. What failed for
+    good is not started again unasked: `StackError` with the reason of that time."""
     if is_up(settings, specs):
         return endpoints(settings)
+    reason = refusal.remembered(home_of(settings).refusal_file, specs)
+    if reason is not None:
+        raise StackError(f"{reason}\nwhen that is mended, `palimpsest up` tries again")
     say("starting the local stack (the first time takes about a minute) …")
     return up(settings, specs, say=say)
 
@@ -125,6 +121,7 @@ def down(settings: Settings, *, say: Say = print) -> bool:
         say("nothing was running")
         return False
     with locked(home.command_lock, wait=True):
+        refusal.forget(home.refusal_file)
         stopped = _stop_all(home, say)
     if not stopped:
         say("nothing was running")
@@ -146,6 +143,27 @@ def status(settings: Settings) -> StackStatus:
         disk_free_bytes=room(_existing(home.root)),
         parts=tuple(_part_status(home, part, supervised=alive) for part in parts),
     )
+
+
+def _start(home: Home, specs: Sequence[ServiceSpec], say: Say) -> None:
+    state = read_state(home.state_file)
+    if state and processes.is_alive(state.supervisor):
+        _check_same(state, specs)
+        if all(part.phase == "ready" for part in state.parts):
+            say("already running")
+            return
+        _ask_again(home, state)
+        _wait_ready(home, state.supervisor, say)
+        return
+    if state and _left(home, state):
+        say("the supervisor is gone; taking over what it left running")
+    _check_ports(home, specs, state)
+    supervisor = _launch(home, specs, state)
+    try:
+        _wait_ready(home, supervisor, say)
+    except StackError:
+        _stop_all(home, lambda _line: None)
+        raise
 
 
 def _check_same(state: StackState, specs: Sequence[ServiceSpec]) -> None:
@@ -234,7 +252,8 @@ def _wait_ready(home: Home, supervisor: processes.Identity, say: Say) -> None:
 
 def _report(part: PartState, after_s: float, say: Say) -> None:
     if part.phase == "failed":
-        raise StackError(f"{part.name} does not start: {part.error}\nits log is {part.log}")
+        kind = FailedForGood if part.permanent else StackError
+        raise kind(f"{part.name} does not start: {part.error}\nits log is {part.log}")
     if part.phase == "ready":
         say(f"  {part.name:<9} ready after {after_s:4.1f} s  {part.endpoint}".rstrip())
     elif part.phase == "backing_off":

@@ -54,6 +54,10 @@ class Home:
         return self.run / "specs.json"
 
     @property
+    def refusal_file(self) -> Path:
+        return self.run / "refusal.json"
+
+    @property
     def supervisor_lock(self) -> Path:
         return self.run / "supervisor.lock"
 

@@ -23,7 +23,8 @@ LONGEST_PAUSE_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """`since` is the moment the phase began, in seconds of a clock that never goes back."""
+    """`since` is the moment the phase began, in seconds of a clock that never goes back.
+    `permanent`: it failed in a way that another start would not mend."""
 
     phase: Phase = "waiting"
     since: float = 0.0
@@ -31,6 +32,7 @@ class Part:
     missed_probes: int = 0
     restarts: int = 0
     error: str = ""
+    permanent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,15 @@ def fell(part: Part, *, now: float, error: str, permanent: bool = False) -> Part
     stable = part.phase == "ready" and now - part.since >= STABLE_S
     strikes = 1 if stable else part.strikes + 1
     phase: Phase = "failed" if permanent or strikes >= STRIKES else "backing_off"
-    return replace(part, phase=phase, since=now, strikes=strikes, missed_probes=0, error=error)
+    return replace(
+        part,
+        phase=phase,
+        since=now,
+        strikes=strikes,
+        missed_probes=0,
+        error=error,
+        permanent=permanent,
+    )
 
 
 def again(part: Part, *, now: float) -> Part:

@@ -31,6 +31,7 @@ class PartState:
     endpoint: str
     log: str
     digest: str
+    permanent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -175,6 +175,7 @@ class Supervisor:
             endpoint=spec.endpoint,
             log=str(self._home.log_of(spec.name)),
             digest=spec.digest,
+            permanent=part.permanent,
         )
 
 
