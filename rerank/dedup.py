@@ -49,14 +49,11 @@ class Block:
         return tuple(passage.chunk.chunk_id for passage in self.passages)
 
 
-def in_order(blocks: Sequence[Block]) -> list[Block]:
-    """Best first; equal scores by first chunk id."""
-    return sorted(blocks, key=lambda block: (-block.score, block.chunk_ids[0]))
-
-
 def merge_adjacent(blocks: Sequence[Block], *, max_tokens: int = MAX_BLOCK_TOKENS) -> list[Block]:
     """Blocks that touch (next ordinal, same revision) become one while the whole stays within
-    `max_tokens`. Every chunk stays in exactly one block; doing it again changes nothing."""
+    `max_tokens`. Best first, equal scores in the order given. Every chunk stays in exactly one
+    block; doing it again changes nothing."""
+    places = {chunk_id: place for place, each in enumerate(blocks) for chunk_id in each.chunk_ids}
     by_revision: dict[str, list[Block]] = {}
     for block in blocks:
         by_revision.setdefault(block.revision_id, []).append(block)
@@ -71,7 +68,9 @@ def merge_adjacent(blocks: Sequence[Block], *, max_tokens: int = MAX_BLOCK_TOKEN
                 merged.append(run)
                 run = block
         merged.append(run)
-    return in_order(merged)
+    return sorted(
+        merged, key=lambda block: (-block.score, min(places[each] for each in block.chunk_ids))
+    )
 
 
 def best_blocks(

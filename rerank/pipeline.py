@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cluster.model import StoredPassage
-from rerank.dedup import Block, best_blocks, in_order
+from rerank.dedup import Block, best_blocks
 from rerank.fusion import Candidate, FusionMethod, Ranking, fuse
 from rerank.priors import bonuses
 
@@ -35,7 +35,10 @@ def rank(
     channels stay as the channels gave them."""
     shown = [_only(ranking, passages) for ranking in rankings]
     fused = fuse(shown, method=method, other_language=_foreign(passages, language))
-    blocks = in_order([_block(each, passages[each.chunk_id], now=now) for each in fused])
+    blocks = sorted(
+        (_block(each, passages[each.chunk_id], now=now) for each in fused),
+        key=lambda block: -block.score,  # equal ones stay in the order of the fusion
+    )
     return Ranked(
         order=tuple(block.chunk_ids[0] for block in blocks),
         blocks=tuple(best_blocks(blocks, limit=limit)),

@@ -53,10 +53,13 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
     if not plan.channels:
         raise InvalidRequest("the question has no words to look up; ask for the channel 'semantic'")
     timings = _Timings()
-    answers, passages = await _candidates(plan, sources, asked=plan.channels, timings=timings)
+    within_s = min(sources.channel_deadline_s, plan.deadline_s)
+    answers = await _ask(plan, sources, asked=plan.channels, within_s=within_s, timings=timings)
+    _refuse_silence(answers)
+    passages = await _checked(plan, sources.ledger, answers, timings=timings)
     if _too_few(plan, answers, passages):
-        deeper = [_deeper(each) for each in plan.channels]
-        answers, passages = await _candidates(plan, sources, asked=deeper, timings=timings)
+        answers = await _deepened(plan, sources, answers, timings=timings)
+        passages = await _checked(plan, sources.ledger, answers, timings=timings)
     with timings.stage("rank"):
         ranked = rank(
             _rankings(plan, answers),
@@ -79,32 +82,46 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
     )
 
 
-async def _candidates(
-    plan: QueryPlan, sources: Sources, *, asked: Sequence[ChannelPlan], timings: _Timings
-) -> tuple[list[Answer], dict[str, StoredPassage]]:
+async def _ask(
+    plan: QueryPlan,
+    sources: Sources,
+    *,
+    asked: Sequence[ChannelPlan],
+    within_s: float,
+    timings: _Timings,
+) -> list[Answer]:
     with timings.stage("channels"):
-        answers = await fan_out(
-            sources.channels,
-            plan,
-            asked=asked,
-            deadline_s=min(sources.channel_deadline_s, plan.deadline_s),
-        )
+        answers = await fan_out(sources.channels, plan, asked=asked, deadline_s=within_s)
     for answer in answers:
         timings.add(f"channel:{answer.channel}", answer.took_ms)
-    _refuse_silence(answers)
-    with timings.stage("ledger"):
-        return answers, await _checked(plan, sources.ledger, answers)
+    return answers
+
+
+async def _deepened(
+    plan: QueryPlan, sources: Sources, answers: Sequence[Answer], *, timings: _Timings
+) -> list[Answer]:
+    """The answers with longer lists from the channels that had more. One that is late or fails
+    this time keeps what it gave; half of the time that is left is for what comes afterwards."""
+    more = {answer.channel for answer in answers if not answer.exhausted}
+    within_s = min(sources.channel_deadline_s, (plan.deadline_s - timings.passed_s()) / 2)
+    if within_s <= 0:
+        return list(answers)
+    asked = [_deeper(each) for each in plan.channels if each.name in more]
+    again = await _ask(plan, sources, asked=asked, within_s=within_s, timings=timings)
+    better = {answer.channel: answer for answer in again if answer.failure is None}
+    return [better.get(answer.channel, answer) for answer in answers]
 
 
 async def _checked(
-    plan: QueryPlan, ledger: Ledger, answers: Sequence[Answer]
+    plan: QueryPlan, ledger: Ledger, answers: Sequence[Answer], *, timings: _Timings
 ) -> dict[str, StoredPassage]:
     """Those candidates that may be shown: the ledger's word, not the indexes'."""
     chunk_ids = sorted({hit.chunk_id for answer in answers for hit in answer.hits})
     if not chunk_ids:
         return {}
-    async with ledger.transaction() as tx:
-        passages = await tx.documents.visible(plan.scope, chunk_ids)
+    with timings.stage("ledger"):
+        async with ledger.transaction() as tx:
+            passages = await tx.documents.visible(plan.scope, chunk_ids)
     passages = {key: each for key, each in passages.items() if plan.editions.admit(each)}
     if not plan.editions.collapse:
         return passages
@@ -192,6 +209,9 @@ class _Timings:
         started = time.perf_counter()
         yield
         self.add(name, (time.perf_counter() - started) * 1000)
+
+    def passed_s(self) -> float:
+        return time.perf_counter() - self._started
 
     def read(self) -> dict[str, float]:
         total = (time.perf_counter() - self._started) * 1000

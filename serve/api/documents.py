@@ -20,7 +20,7 @@ from serve.service import Service
 
 router = APIRouter()
 ID = re.compile(r"[a-z0-9_]{1,64}")
-CURSOR_PATTERN = r"^[ -~]{1,512}$"
+CURSOR_PATTERN = r"^[ -~]{1,2048}$"
 
 
 @router.get(
@@ -144,7 +144,7 @@ def _filter(raw: str | None) -> Filter | None:
         return None
     try:
         return parse_filter(json.loads(raw))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise InvalidFilter(f'filter is not JSON such as {{"language": "zh"}}: {error}') from error
 
 
@@ -154,8 +154,10 @@ def known_form(identifier: str, what: str) -> None:
         raise NotFound(f"there is no such {what}")
 
 
-def _place(passage: StoredPassage) -> tuple[int, int]:
-    return (passage.turn.ordinal if passage.turn else 0, passage.chunk.ordinal)
+def _place(passage: StoredPassage) -> tuple[int, str, int]:
+    """As `Documents.neighbours` orders them."""
+    ordinal = passage.turn.ordinal if passage.turn else 0
+    return (ordinal, passage.document_id, passage.chunk.ordinal)
 
 
 def _text_of(passage: StoredPassage) -> PassageText:

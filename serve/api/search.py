@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request, Response
 
@@ -58,18 +58,24 @@ def answer_of(found: Retrieved, *, request_id: str, explain: bool) -> SearchAnsw
 
 
 def _question(request: Request, body: SearchRequest, *, scope: Scope, service: Service) -> Question:
-    now = body.now or service.clock.now()
     return Question(
         text=body.query.strip(),
         scope=scope,
         limit=body.top_k,
-        now=now.astimezone(UTC),
+        now=_in_utc(body.now or service.clock.now()),
         deadline_s=_deadline_s(request, body, most=service.settings.serve.deadline_s),
         where=parse_filter(body.filter) if body.filter is not None else None,
         version=_version(body.version),
         channels=tuple(body.channels or ()),
         fusion=body.fusion,
     )
+
+
+def _in_utc(now: datetime) -> datetime:
+    try:
+        return now.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidRequest("now: before the year 1 or after 9999 in UTC") from error
 
 
 def _version(text: str | None) -> str | None:

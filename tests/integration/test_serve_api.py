@@ -23,7 +23,7 @@ from serving import (
     service_on,
 )
 
-from cluster.model import Generation, ItemProblem, Vector
+from cluster.model import Generation, ItemProblem, Turn, Vector
 from cluster.settings import ServeSettings, Settings
 from cluster.stores.open import Stores
 from serve.api.problems import CONTENT_TYPE, KINDS
@@ -93,6 +93,7 @@ def problem(answer: httpx.Response, status: int, name: str) -> str:
         ({"query": "a", "fusion": "vote"}, "fusion: Input should be 'score' or 'reciprocal_rank'"),
         ({"query": "a", "deadline_ms": 0}, "deadline_ms: Input should be greater than or equal"),
         ({"query": "a", "now": "2024-01-01T00:00:00"}, "now: Input should have timezone info"),
+        ({"query": "a", "now": "0001-01-01T00:00:00+14:00"}, "now: before the year 1 or after"),
         ({"query": "a", "version": " "}, "version: blank; name one such as 7.5, or leave it out"),
         ({"query": "!!", "channels": ["keyword"]}, "the question has no words to look up"),
         ([], "body: Input should be a valid dictionary"),
@@ -129,6 +130,29 @@ async def test_wrong_filters(client: httpx.AsyncClient, where: Any, told: str) -
     assert told in problem(answer, 422, "invalid-filter")
     listing = await client.get("/v1/documents", params={"filter": json.dumps(where)})
     assert told in problem(listing, 422, "invalid-filter")
+
+
+async def test_a_number_of_thousands_of_digits_is_no_filter(client: httpx.AsyncClient) -> None:
+    where = '{"authority": ' + "1" * 5000 + "}"
+    answer = await client.get("/v1/documents", params={"filter": where})
+    assert "filter is not JSON" in problem(answer, 422, "invalid-filter")
+
+
+async def test_a_cursor_may_be_as_long_as_editions_make_it(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/v1/documents", params={"cursor": "x" * 2000})
+    assert "no cursor of a former page" in problem(answer, 422, "invalid-request")
+
+
+async def test_turns_of_one_ordinal_lie_on_both_sides(
+    client: httpx.AsyncClient, stores: Stores
+) -> None:
+    turn = Turn(conversation="c", session="s", ordinal=0, speaker="ada", said_at=NOW)
+    said = [prepared(f"t{place}", f"turn {place}", turn=turn) for place in range(3)]
+    await fill(stores, said)
+    first, middle, last = sorted(said, key=lambda each: each.revision.document_id)
+    found = (await client.get(f"/v1/passages/{middle.chunks[0].chunk_id}")).json()
+    assert [each["text"] for each in found["before"]] == [first.chunks[0].text]
+    assert [each["text"] for each in found["after"]] == [last.chunks[0].text]
 
 
 @pytest.mark.parametrize("value", ['"', "\\", "'; --", 'a" or tenant != "', "%", "*", "]]", "\n"])

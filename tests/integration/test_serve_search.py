@@ -296,6 +296,45 @@ async def test_late_channels(stores: Stores) -> None:
         assert alone.json()["type"] == "/docs#deadline-exceeded"
 
 
+async def test_a_function_word_alone_is_no_hit(client: httpx.AsyncClient) -> None:
+    found = await ask(client, "are the zebras", channels=["keyword"])
+    assert found["results"] == []
+    assert (await ask(client, "are the", channels=["keyword"]))["results"]
+
+
+class TextsOnce(MemoryTextIndex):
+    """A reference text index that answers once, then takes its time."""
+
+    asked = 0
+
+    async def search(
+        self, terms: Sequence[QueryTerm], *, scope: Scope, where: Filter | None, limit: int
+    ) -> list[tuple[str, float]]:
+        self.asked += 1
+        if self.asked > 1:
+            await asyncio.sleep(60)
+        return await super().search(terms, scope=scope, where=where, limit=limit)
+
+
+async def test_when_looking_deeper_takes_too_long_the_first_answers_stay(stores: Stores) -> None:
+    texts = TextsOnce()
+    held = with_texts(stores, texts)
+    many = [prepared(f"n{place:03}.md", f"needle number {place}") for place in range(130)]
+    await fill(held, many)
+    gone = [each.revision.document_id for each in many[5:]]
+    async with held.ledger.transaction() as tx:
+        await tx.documents.delete(Scope(tenant="acme"), gone)
+    settings = Settings(serve=ServeSettings(channel_deadline_s=10))
+    async with client_of(
+        application(service_on(held, settings)), await make_key(held.ledger)
+    ) as client:
+        found = await ask(client, "needle number", channels=["keyword"], deadline_ms=3000)
+    assert texts.asked == 2
+    assert found["failures"] == []
+    assert found["results"]
+    assert found["timings_ms"]["total"] < 3000
+
+
 async def test_the_answer_is_the_same_after_a_rebuild(stores: Stores) -> None:
     """Nothing depends on the order in which rows came into the indexes."""
     service = service_on(stores)

@@ -129,6 +129,23 @@ def test_equal_standing_changes_no_order() -> None:
     assert ranked.order == tuple(each.chunk.chunk_id for each in found)
 
 
+def test_equal_scores_stay_in_the_order_of_the_fusion() -> None:
+    """First in one list beats second in the other; ids would turn that round."""
+    low, high = sorted(many(2), key=lambda each: each.chunk.chunk_id)
+    one, other = ranking("keyword", high), ranking("semantic", *many(3)[2:], low)
+    ranked = rank(
+        [replace(one, weight=1.0), replace(other, weight=62 / 61)],
+        passages={each.chunk.chunk_id: each for each in many(3)},
+        method="reciprocal_rank",
+        language="en",
+        now=NOW,
+        limit=10,
+    )
+    wanted = (high.chunk.chunk_id, low.chunk.chunk_id)
+    assert ranked.order[1:] == wanted
+    assert tuple(block.chunk_ids[0] for block in ranked.blocks[1:]) == wanted
+
+
 def test_news_rises_by_a_little_only() -> None:
     found = many(30)
     fresh = Metadata(updated_at=NOW - timedelta(hours=1))

@@ -112,7 +112,7 @@ class PostgresDocuments:
         rows = await self._sql.rows(statement, {**_walls(scope), **place, **sides})
         ids = [row[0] for row in rows]
         passages = await self.visible(scope, ids) if ids else {}
-        return [passages[one] for one in ids]
+        return [passages[one] for one in ids if one in passages]
 
     async def recent(
         self, scope: Scope, *, where: Filter | None, limit: int
