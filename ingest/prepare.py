@@ -112,17 +112,16 @@ def identity_of(document: str, edition: str) -> str:
     return content_id("idn", document, edition)
 
 
-def stored_digest(item_digest: str, identity: str, source: str) -> str:
+def stored_digest(item_digest: str, identity: str) -> str:
     """What the ledger keeps as item digest: the digest, and whose it is, so that an unchanged
     item still holds its place when another claims the same identity."""
-    return f"{item_digest}.{identity}.{source}"
+    return f"{item_digest}.{identity}"
 
 
-def read_stored(stored: str) -> tuple[str, str, str]:
-    """Digest, identity, source."""
+def read_stored(stored: str) -> tuple[str, str]:
+    """Digest, identity."""
     item_digest, _, rest = stored.partition(".")
-    identity, _, source = rest.partition(".")
-    return item_digest, identity, source
+    return item_digest, rest.partition(".")[0]
 
 
 def _parsed(item: Item, plan: Plan) -> Parsed:
@@ -248,7 +247,7 @@ def _draft(
         edition=place.edition,
         edition_key=place.edition_key,
         origin=item.origin,
-        item_digest=stored_digest(plan.item_digest(item), identity, place.source),
+        item_digest=stored_digest(plan.item_digest(item), identity),
         media_type=parsed.media_type,
         content_sha256=content,
         text=parsed.text,

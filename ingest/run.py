@@ -143,7 +143,6 @@ class _Run:
         self._problems: list[ItemProblem] = []
         self._unsaved: list[ItemProblem] = []
         self._origins: set[str] = set()
-        self._sources: set[str] = set()
         self._load_failed = False
         self._saved_at = time.monotonic()
 
@@ -215,17 +214,13 @@ class _Run:
         if not self._listing.covered:
             self._watcher.say("nothing was retired: name the folder, not the files or a pattern")
             return
-        retired = 0
         origins, under = sorted(self._origins), sorted(self._listing.covered)
-        for source in sorted(self._sources):
 
-            async def retire(tx: Transaction, source: str = source) -> int:
-                return await tx.documents.retire(
-                    self._request.tenant, source=source, under=under, keep_origins=origins
-                )
+        async def retire(tx: Transaction) -> int:
+            tenant = self._request.tenant
+            return await tx.documents.retire(tenant, under=under, keep_origins=origins)
 
-            retired += self._on.link.call(retire)
-        self._counts["retired"] = retired
+        self._counts["retired"] = self._on.link.call(retire)
 
     def finish(self, state: str, *, error: str | None) -> None:
         self._save(force=True, state=state, error=error)
@@ -249,7 +244,6 @@ class _Run:
         self._load_failed |= any(each.stage == "load" for each in report.problems)
         if self._request.retire_missing:
             self._origins.update(report.origins)
-            self._sources.update(report.sources)
         self._watcher.advanced(self._counts)
         self._save()
 

@@ -33,15 +33,14 @@ Counts = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """`held` are claims of items that are unchanged; `origins` and `sources` tell what is there,
-    for retiring what is not."""
+    """`held` are claims of items that are unchanged; `origins` tell what is there, for retiring
+    what is not."""
 
     drafts: tuple[Draft, ...] = ()
     held: tuple[Claim, ...] = ()
     counts: Counts = field(default_factory=dict)
     problems: tuple[ItemProblem, ...] = ()
     origins: tuple[str, ...] = ()
-    sources: frozenset[str] = frozenset()
 
 
 class Prepare:
@@ -92,9 +91,9 @@ class Prepare:
 
     def _take(self, item: Item, stored: str, made: _Growing) -> None:
         made.loaded(item.origin)
-        before, identity, source = read_stored(stored)
+        before, identity = read_stored(stored)
         if before == self._plan.item_digest(item):
-            made.hold(_claims(item.label, identity, item.origin), source)
+            made.hold(_claims(item.label, identity, item.origin))
             return
         if self._counter is None:
             self._counter = self._open_counter()
@@ -209,7 +208,6 @@ class _Growing:
         self._unchanged = 0
         self._problems: list[ItemProblem] = []
         self._origins: list[str] = []
-        self._sources: set[str] = set()
         self._chunks = 0
         self._chars = 0
 
@@ -222,14 +220,12 @@ class _Growing:
 
     def add(self, draft: Draft) -> None:
         self._drafts.append(draft)
-        self._sources.add(draft.prepared.revision.source)
         self._chunks += len(draft.prepared.chunks)
         self._chars += len(draft.prepared.revision.text)
 
-    def hold(self, claims: Sequence[Claim], source: str) -> None:
+    def hold(self, claims: Sequence[Claim]) -> None:
         self._unchanged += 1
         self._held.extend(claims)
-        self._sources.add(source)
 
     def fail(self, failed: ItemProblem) -> None:
         self._problems.append(failed)
@@ -250,7 +246,6 @@ class _Growing:
             counts={key: count for key, count in counts.items() if count},
             problems=tuple(self._problems),
             origins=tuple(self._origins),
-            sources=frozenset(self._sources),
         )
 
 

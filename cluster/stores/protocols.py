@@ -249,13 +249,13 @@ class Documents(Protocol):
         ...
 
     async def retire(
-        self, tenant: str, *, source: str, under: Sequence[str], keep_origins: Sequence[str]
+        self, tenant: str, *, under: Sequence[str], keep_origins: Sequence[str]
     ) -> int:
-        """Delete the editions of `source` of which each revision that is pending or visible has
-        an origin under one of the addresses `under`, but not among `keep_origins` (gone from
-        there). Under `file:///a/docs` are itself and what goes on with `/` or `#`, not
-        `file:///a/docs2`. An empty `under` or `keep_origins` is `InvalidRequest`. Returns how
-        many editions."""
+        """Delete the editions, of whatever source, of which each revision that is pending or
+        visible has an origin under one of the addresses `under`, but not among `keep_origins`
+        (gone from there). Under `file:///a/docs` are itself and what goes on with `/` or `#`,
+        not `file:///a/docs2`. An empty `under` or `keep_origins` is `InvalidRequest`. Returns
+        how many editions."""
         ...
 
     async def counts(self, tenant: str | None) -> dict[str, int]:

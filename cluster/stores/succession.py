@@ -87,7 +87,7 @@ def expected_newest(edition_key: str, edition: str, *, others: Iterable[tuple[st
 
 
 def gone_editions(
-    origins: Iterable[tuple[str, str, str]],
+    origins: Iterable[Sequence[str]],
     *,
     under: Collection[str],
     keep_origins: Collection[str],

@@ -408,16 +408,16 @@ class DocumentsContract:
             assert await tx.documents.delete(ACME, ids) == count
         assert await visible(ledger, *batch) == set()
 
-    async def test_retire_deletes_what_left_the_source(self, ledger: Ledger) -> None:
+    async def test_retire_deletes_what_left_its_place(self, ledger: Ledger) -> None:
         kept, gone = prepared("kept.md", origin="f:///k"), prepared("gone.md", origin="f:///g")
-        foreign = prepared("elsewhere.md", source="wiki", origin="f:///w")
+        foreign = prepared("elsewhere.md", source="wiki", origin="g:///w")
         stranger = prepared("stranger.md", tenant="other", origin="f:///s")
         await show(ledger, kept, gone, foreign, stranger)
         async with ledger.transaction() as tx:
             keep = ["f:///k", "f:///x"]
             for count in (1, 0):
                 assert count == await tx.documents.retire(
-                    "acme", source="docs", under=["f:///"], keep_origins=keep
+                    "acme", under=["f:///"], keep_origins=keep
                 )
         assert await visible(ledger, kept, gone, foreign) == {"kept.md@", "elsewhere.md@"}
         assert await visible(ledger, stranger, scope=Scope(tenant="other")) == {"stranger.md@"}
@@ -429,10 +429,7 @@ class DocumentsContract:
         await settle(ledger)
         async with ledger.transaction() as tx:
             assert (
-                await tx.documents.retire(
-                    "acme", source="docs", under=["old", "new"], keep_origins=["old"]
-                )
-                == 1
+                await tx.documents.retire("acme", under=["old", "new"], keep_origins=["old"]) == 1
             )
         assert await newest(ledger, old) == {"7.1": True}
         work = await owed(ledger)
@@ -447,12 +444,7 @@ class DocumentsContract:
         await put(ledger, moved)
         async with ledger.transaction() as tx:
             places = ["old place", "new place"]
-            assert (
-                await tx.documents.retire(
-                    "acme", source="docs", under=places, keep_origins=places[1:]
-                )
-                == 0
-            )
+            assert await tx.documents.retire("acme", under=places, keep_origins=places[1:]) == 0
         assert await visible(ledger, shown) == {"guide.md@"}
 
     async def test_requeue_owes_again_with_a_new_version(self, ledger: Ledger) -> None:

@@ -207,8 +207,8 @@ class ListingsContract:
                 lambda: documents.requeue([]),
                 lambda: documents.visible(ACME, []),
                 lambda: documents.delete(ACME, []),
-                lambda: documents.retire("acme", source="docs", under=["f"], keep_origins=[]),
-                lambda: documents.retire("acme", source="docs", under=[], keep_origins=["f"]),
+                lambda: documents.retire("acme", under=["f"], keep_origins=[]),
+                lambda: documents.retire("acme", under=[], keep_origins=["f"]),
                 lambda: tx.vectors.get([], fingerprint=FINGERPRINT),
                 lambda: tx.vectors.put({}, fingerprint=FINGERPRINT),
                 lambda: tx.outbox.work([]),
@@ -242,5 +242,5 @@ class ListingsContract:
         await show(ledger, one)
         async with ledger.transaction() as tx:
             assert await tx.documents.digests("acme", [name]) == {name: one.revision.item_digest}
-            gone = await tx.documents.retire("acme", source=name, under=[name], keep_origins=["x"])
+            gone = await tx.documents.retire("acme", under=[name], keep_origins=["x"])
             assert gone == 1

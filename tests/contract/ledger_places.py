@@ -14,12 +14,11 @@ CHINESE = {"language": "zh"}
 DOCS = "file:///a/docs"
 
 
-async def retire(ledger: Ledger, *under: str, keep: str = "file:///a/kept", **where: str) -> int:
-    place = {"tenant": "acme", "source": "docs", **where}
+async def retire(
+    ledger: Ledger, *under: str, keep: str = "file:///a/kept", tenant: str = "acme"
+) -> int:
     async with ledger.transaction() as tx:
-        return await tx.documents.retire(
-            place["tenant"], source=place["source"], under=under, keep_origins=[keep]
-        )
+        return await tx.documents.retire(tenant, under=under, keep_origins=[keep])
 
 
 class PlacesContract:
@@ -47,6 +46,17 @@ class PlacesContract:
         assert await retire(ledger, "file:///a_c", "file:///%", "file:///a.c", "file:///ab") == 0
         assert await retire(ledger, "file:///") == 1
 
+    async def test_retire_takes_every_source_of_one_tenant(self, ledger: Ledger) -> None:
+        batch = [
+            prepared(f"{name}.md", origin=f"{DOCS}/{name}.md", source=name) for name in ("a", "b")
+        ]
+        stranger = prepared("s.md", origin=f"{DOCS}/s.md", tenant="other")
+        await show(ledger, *batch, stranger)
+        assert await retire(ledger, DOCS, keep=f"{DOCS}/a.md") == 1
+        assert await visible(ledger, *batch) == {"a.md@"}
+        assert await visible(ledger, stranger, scope=Scope(tenant="other")) == {"s.md@"}
+        assert await retire(ledger, DOCS, tenant="other") == 1
+
     async def test_retire_below_several_addresses_at_once(self, ledger: Ledger) -> None:
         batch = [prepared(f"{name}.md", origin=f"file:///{name}/p.md") for name in "abc"]
         await show(ledger, *batch)
@@ -73,7 +83,7 @@ class PlacesContract:
     async def test_retire_under_nothing_is_refused(self, ledger: Ledger) -> None:
         async with ledger.transaction() as tx:
             with pytest.raises(InvalidRequest, match="addresses"):
-                await tx.documents.retire("acme", source="docs", under=[], keep_origins=["x"])
+                await tx.documents.retire("acme", under=[], keep_origins=["x"])
 
     @pytest.mark.parametrize(
         "change", [{"metadata": CHINESE}, {"source": "nimbus"}, {"path": "renamed.md"}]

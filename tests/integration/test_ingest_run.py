@@ -199,6 +199,19 @@ def test_of_one_product_in_two_roots_only_what_was_listed_is_retired(
     assert names == ["gone-one2.md", "kept-one.md", "kept-one2.md"]
 
 
+def test_a_product_that_is_gone_as_a_whole_is_retired(bench: Bench, tmp_path: Path) -> None:
+    for product in ("nimbus", "stratus"):
+        folder = tmp_path / product / "v2.0"
+        folder.mkdir(parents=True)
+        text = f"# {product}\n\nThe page of {product}.\n"
+        (folder / "page.md").write_text(text, encoding="utf-8")
+    bench.ingest(tmp_path)
+    assert {each.source for each in bench.documents()} == {"nimbus", "stratus"}
+    (tmp_path / "stratus" / "v2.0" / "page.md").unlink()
+    assert bench.ingest(tmp_path, retire_missing=True).counts["retired"] == 1
+    assert {each.source for each in bench.documents()} == {"nimbus"}
+
+
 @pytest.mark.parametrize("target", ["page000.md", "page00[0-2].md"])
 def test_naming_files_or_a_pattern_retires_nothing_beside_them(
     bench: Bench, pages: Path, target: str

@@ -123,9 +123,7 @@ class LedgerHistory(RuleBasedStateMachine):
     @rule(keep=picks, under=st.lists(st.sampled_from(ROOTS), min_size=1, max_size=3))
     def retire(self, keep: list[Prepared], under: list[str]) -> None:
         origins = [one.revision.origin for one in keep]
-        self.both(
-            lambda tx: tx.documents.retire("acme", source="docs", under=under, keep_origins=origins)
-        )
+        self.both(lambda tx: tx.documents.retire("acme", under=under, keep_origins=origins))
 
     @invariant()
     def the_ledgers_agree(self) -> None:

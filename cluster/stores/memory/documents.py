@@ -189,14 +189,14 @@ class MemoryDocuments:
         return len({one.revision.document_id for one in gone})
 
     async def retire(
-        self, tenant: str, *, source: str, under: Sequence[str], keep_origins: Sequence[str]
+        self, tenant: str, *, under: Sequence[str], keep_origins: Sequence[str]
     ) -> int:
         roots = set(require(under, "addresses"))
         keep = set(require(keep_origins, "origins to keep"))
         places = [
             (one.revision.document_id, one.revision.edition, one.revision.origin)
             for one in self._state.alive()
-            if one.revision.tenant == tenant and one.revision.source == source
+            if one.revision.tenant == tenant
         ]
         gone = gone_editions(places, under=roots, keep_origins=keep)
         self._erase(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from cluster.errors import InvalidRequest, NotFound
@@ -164,15 +164,16 @@ class PostgresDocuments:
         return len({row[1] for row in rows})
 
     async def retire(
-        self, tenant: str, *, source: str, under: Sequence[str], keep_origins: Sequence[str]
+        self, tenant: str, *, under: Sequence[str], keep_origins: Sequence[str]
     ) -> int:
         roots = set(require(under, "addresses"))
         keep = set(require(keep_origins, "origins to keep"))
-        place = {"tenant": tenant, "source": source}
-        gone = gone_editions(await self._origins(place), under=roots, keep_origins=keep)
+        origins = await self._sql.rows("origins_of_tenant", {"tenant": tenant})
+        gone = gone_editions(origins, under=roots, keep_origins=keep)
         documents = sorted({document for document, _ in gone})
         await self._sql.rows("lock_documents", {"ids": documents})
-        gone = gone_editions(await self._origins(place), under=roots, keep_origins=keep)
+        places = ((one.document_id, one.edition, one.origin) for one in await self._live(documents))
+        gone = gone_editions(places, under=roots, keep_origins=keep)
         rows = await self._sql.rows("revisions_of_documents", {"ids": documents})
         erased = [row for row in rows if (row[1], row[2]) in gone]
         await self._erase([row[0] for row in erased])
@@ -305,10 +306,6 @@ class PostgresDocuments:
 
     async def _notify(self) -> None:
         await self._sql.rows("notify", {})
-
-    async def _origins(self, place: Mapping[str, str]) -> Iterable[tuple[str, str, str]]:
-        rows = await self._sql.rows("origins_of_source", place)
-        return ((document, edition, origin) for document, edition, origin in rows)
 
     async def _erase(self, revision_ids: Sequence[str]) -> None:
         """Owe the indexes the removal, then forget texts, chunks and unneeded vectors."""

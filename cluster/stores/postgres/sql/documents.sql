@@ -335,12 +335,10 @@ SELECT r.revision_id, r.document_id, r.edition
 FROM revisions r
 WHERE r.document_id = ANY(%(ids)s::text[]) AND r.state <> 'deleted'
 
--- name: origins_of_source, reads
+-- name: origins_of_tenant, reads
 SELECT r.document_id, r.edition, r.origin
 FROM revisions r
-WHERE r.tenant = %(tenant)s
-  AND hashtextextended(r.source, 0) = hashtextextended(%(source)s, 0) AND r.source = %(source)s
-  AND r.state IN ('pending', 'visible')
+WHERE r.tenant = %(tenant)s AND r.state IN ('pending', 'visible')
 
 -- name: vectors_of_revisions
 SELECT e.vector_key, e.fingerprint
