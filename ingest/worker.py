@@ -70,6 +70,8 @@ class Worker:
         self._clock = clock
         self._rules = load_rules()
         self._worked_at = time.monotonic()
+        self._excused: set[str] = set()
+        """Uploads whose last try met a ledger out of reach, which is no fault of theirs."""
 
     def step(self) -> int:
         """Work off what waits; returns how many runs ended."""
@@ -90,15 +92,18 @@ class Worker:
             upload, run = self._link.call(lambda tx: _fetch(tx, run_id))
         except NotFound:
             return False
-        tries = run.counts.get("tries", 0) + 1
+        tries = run.counts.get("tries", 0) + (run_id not in self._excused)
+        self._excused.discard(run_id)
         if tries > MAX_TRIES:
-            self._end(upload, "failed", {}, [], error=f"given up after {MAX_TRIES} tries")
+            why = f"; the last one: {run.error}" if run.error else ": each ended the worker"
+            self._end(upload, "failed", {}, [], error=f"given up after {MAX_TRIES} tries{why}")
             return True
         self._update(upload, "running", {"tries": tries}, error=run.error)
         try:
             self._ingest(upload)
         except StoreUnavailable as error:
             _log.warning("run %s: %s; it is tried again", run_id, error)
+            self._excused.add(run_id)
             return False
         except PalimpsestError as error:
             self._end(upload, "failed", {}, [], error=str(error))
@@ -194,7 +199,8 @@ async def serve(settings: Settings) -> None:
         loop.add_signal_handler(name, stop.set)
     clock = SystemClock()
     opened = Once(lambda: open_embedder(settings))
-    with LedgerLink(lambda: open_ledger(settings)) as link:
+    link = LedgerLink(lambda: open_ledger(settings))
+    try:
         worker = Worker(settings, link, opened, clock)
         await asyncio.to_thread(mark_interrupted, link, settings.tenant, clock)
         watching = await open_ledger(settings)
@@ -206,6 +212,8 @@ async def serve(settings: Settings) -> None:
                     await _step(worker)
         finally:
             await watching.close()
+    finally:
+        await asyncio.to_thread(link.close)  # its own loop cannot run inside this one
 
 
 async def _step(worker: Worker) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
+import os
 import re
+import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
@@ -15,11 +18,12 @@ from typing import Any
 import pytest
 from ingesting import CLOCK, NOW, TENANT, Bench, settings_for, write_pages
 
-from cluster.errors import InvalidRequest, ModelError, NotFound, StackError
+from cluster.errors import InvalidRequest, ModelError, NotFound, StackError, StoreUnavailable
 from cluster.model import ItemProblem, Run, Vectors
 from cluster.models.open import describe
 from cluster.models.protocols import Embedder
 from cluster.stores.memory.documents import MemoryDocuments
+from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.protocols import Prepared, Transaction
 from contract.samples import FINGERPRINT
 from contract.samples import prepared as sample
@@ -36,7 +40,7 @@ from ingest.run import (
     this_process,
     wait_until_visible,
 )
-from ingest.worker import MAX_TRIES, Worker
+from ingest.worker import MAX_TRIES, Worker, serve
 
 
 class CountingLink(LedgerLink):
@@ -578,7 +582,35 @@ def test_an_upload_that_always_breaks_is_given_up(
     assert ended == [0] * MAX_TRIES + [1]
     run, _ = run_of(bench, run_id)
     assert run.state == "failed"
-    assert run.error == f"given up after {MAX_TRIES} tries"
+    assert run.error == f"given up after {MAX_TRIES} tries; the last one: RuntimeError: boom"
+
+
+def test_a_ledger_out_of_reach_is_no_try_of_an_upload(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_arguments: Any, **_named: Any) -> None:
+        raise StoreUnavailable("postgres", "no route")
+
+    worker = worker_of(bench, monkeypatch)
+    run_id = upload(bench, "note.md", b"# Note\n\nSome words.\n")
+    with monkeypatch.context() as outage:
+        outage.setattr("ingest.worker.from_upload", lost)
+        assert [worker.step() for _ in range(MAX_TRIES + 1)] == [0] * (MAX_TRIES + 1)
+    assert run_of(bench, run_id)[0].counts["tries"] == 1
+    assert worker.step() == 1
+    assert run_of(bench, run_id)[0].state == "succeeded"
+
+
+def test_the_worker_stops_without_a_word(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def opened(_settings: object) -> MemoryLedger:
+        return bench.ledger
+
+    async def stopping() -> None:
+        asyncio.get_running_loop().call_later(0.3, os.kill, os.getpid(), signal.SIGTERM)
+        await asyncio.wait_for(serve(bench.settings), timeout=20)
+
+    monkeypatch.setattr("ingest.worker.open_ledger", opened)
+    asyncio.run(stopping())
 
 
 def _once(embedder: Embedder) -> Once:
