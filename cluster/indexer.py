@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from cluster.clock import Clock
-from cluster.errors import StoreRejected, StoreUnavailable
+from cluster.errors import InvalidRequest, StoreRejected, StoreUnavailable
 from cluster.stores.protocols import (
     IndexWork,
     Lease,
@@ -110,7 +110,8 @@ class Indexer:
         """Do the oldest `limit` entries and publish what is complete; how many were done.
 
         `StoreUnavailable` leaves the entries owed. What an index refuses for good is reported
-        in `status` and keeps its revision from becoming visible.
+        in `status` and keeps its revision from becoming visible; of one that is visible already
+        it is tried again after `REST`, so that a flag does not stay wrong.
         """
         done = await self._work_off(limit)
         await self.publish_found()
@@ -148,7 +149,8 @@ class Indexer:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set: wait for the lease, drain at every wake-up, flush when idle.
-        An unavailable store is waited for."""
+        A store that is unavailable or refuses is reported and tried again after a while: ending
+        would only meet the same entry again."""
         back_off_s = FIRST_BACK_OFF_S
         while not stop.is_set():
             before = self._progress()
@@ -158,7 +160,7 @@ class Indexer:
                     lease = await _unless(stop, entering)
                     if lease is not None:
                         await self._run_alone(lease, stop)
-            except StoreUnavailable as error:
+            except (StoreUnavailable, StoreRejected, InvalidRequest) as error:
                 self._report(str(error))
                 if self._progress() > before:
                     back_off_s = FIRST_BACK_OFF_S

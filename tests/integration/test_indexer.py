@@ -43,6 +43,7 @@ class FragileVectors(MemoryVectorIndex):
         self.reachable = True
         self.refused: set[str] = set()
         self.forgets: set[str] = set()
+        self.refuses_probes = False
         self.flushes = 0
         self.upserts = 0
 
@@ -56,6 +57,11 @@ class FragileVectors(MemoryVectorIndex):
         await super().upsert(rows)
         if gone := [one.row.chunk_id for one in rows if one.row.chunk_id in self.forgets]:
             await self.delete(gone)
+
+    async def versions(self, chunk_ids: Sequence[str]) -> dict[str, int]:
+        if self.refuses_probes:
+            raise StoreRejected("vectors", "bad probe")
+        return await super().versions(chunk_ids)
 
     async def flush(self) -> None:
         self.flushes += 1
@@ -241,6 +247,25 @@ async def test_running_through_an_outage(house: House) -> None:
 
     await eventually(complained)
     house.vectors.reachable = True
+    await eventually(lambda: house.shown(one))
+    stop.set()
+    await asyncio.wait_for(running, timeout=5)
+
+
+async def test_running_through_a_refusal(house: House) -> None:
+    stop = asyncio.Event()
+    house.vectors.refuses_probes = True
+    indexer = house.indexer()
+    running = asyncio.create_task(indexer.run(stop))
+    one = prepared()
+    await put(house.ledger, one)
+
+    async def complained() -> bool:
+        return "bad probe" in (indexer.status().last_error or "")
+
+    await eventually(complained)
+    assert not running.done()
+    house.vectors.refuses_probes = False
     await eventually(lambda: house.shown(one))
     stop.set()
     await asyncio.wait_for(running, timeout=5)
