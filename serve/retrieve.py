@@ -25,11 +25,13 @@ MAX_CANDIDATES = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What answers come from: the channels by name, and the ledger that has the last word."""
+    """What answers come from: the channels by name, and the ledger that has the last word.
+    One round of channels may take `channel_deadline_s`, the whole `deadline_s`."""
 
     channels: Mapping[str, Channel]
     ledger: Ledger
     channel_deadline_s: float
+    deadline_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,7 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
     if not plan.channels:
         raise InvalidRequest("the question has no words to look up; ask for the channel 'semantic'")
     timings = _Timings()
-    within_s = min(sources.channel_deadline_s, plan.deadline_s)
+    within_s = min(sources.channel_deadline_s, sources.deadline_s)
     answers = await _ask(plan, sources, asked=plan.channels, within_s=within_s, timings=timings)
     _refuse_silence(answers)
     passages = await _checked(plan, sources.ledger, answers, timings=timings)
@@ -103,7 +105,7 @@ async def _deepened(
     """The answers with longer lists from the channels that had more. One that is late or fails
     this time keeps what it gave; half of the time that is left is for what comes afterwards."""
     more = {answer.channel for answer in answers if not answer.exhausted}
-    within_s = min(sources.channel_deadline_s, (plan.deadline_s - timings.passed_s()) / 2)
+    within_s = min(sources.channel_deadline_s, (sources.deadline_s - timings.passed_s()) / 2)
     if within_s <= 0:
         return list(answers)
     asked = [_deeper(each) for each in plan.channels if each.name in more]

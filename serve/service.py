@@ -41,17 +41,19 @@ class Service:
     waiters: asyncio.Semaphore
     """Uploads that may wait for their run at once; most places are for questions."""
 
-    async def search(self, question: Question) -> Retrieved:
-        """Raises `DeadlineExceeded` when the whole budget is spent without an answer."""
+    async def search(self, question: Question, *, passed_s: float = 0.0) -> Retrieved:
+        """Raises `DeadlineExceeded` when the whole budget is spent without an answer;
+        `passed_s` of it had passed before."""
         started = time.perf_counter()
+        left_s = question.deadline_s - passed_s
         try:
-            async with asyncio.timeout(question.deadline_s):
+            async with asyncio.timeout(left_s):
                 plan = plan_question(
                     question,
                     known=Known(editions=await self.editions.get(question.scope)),
                 )
                 plan_ms = round((time.perf_counter() - started) * 1000, 2)
-                found = await retrieve(plan, _within(self.sources, question.deadline_s))
+                found = await retrieve(plan, _within(self.sources, left_s))
         except TimeoutError as error:
             limit_ms = round(question.deadline_s * 1000)
             raise DeadlineExceeded(
@@ -101,6 +103,7 @@ def build_service(
             channels={channel.name: channel for channel in channels},
             ledger=ledger,
             channel_deadline_s=settings.serve.channel_deadline_s,
+            deadline_s=settings.serve.deadline_s,
         ),
         keys=ShortLived(find_key, ttl_s=KEY_TTL_S),
         editions=ShortLived(known_editions, ttl_s=EDITIONS_TTL_S),
@@ -111,4 +114,5 @@ def build_service(
 def _within(sources: Sources, deadline_s: float) -> Sources:
     """Channels must stop early enough that what they did find can still be told."""
     rest = max(deadline_s - SPARE_S, deadline_s / 2)
-    return replace(sources, channel_deadline_s=min(sources.channel_deadline_s, rest))
+    within_s = min(sources.channel_deadline_s, rest)
+    return replace(sources, channel_deadline_s=within_s, deadline_s=deadline_s)

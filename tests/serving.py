@@ -161,11 +161,24 @@ def service_on(
     )
 
 
-def application(service: Service, *, max_ongoing: int = 8, max_waiting: int = 8) -> FastAPI:
+def application(
+    service: Service,
+    *,
+    max_ongoing: int = 8,
+    max_waiting: int = 8,
+    queue_s: float = 10.0,
+    body_s: float = 10.0,
+) -> FastAPI:
     async def open_service() -> Service:
         return service
 
-    limits = Limits(max_ongoing=max_ongoing, max_waiting=max_waiting, max_upload_bytes=2 * 2**20)
+    limits = Limits(
+        max_ongoing=max_ongoing,
+        max_waiting=max_waiting,
+        max_upload_bytes=2 * 2**20,
+        queue_s=queue_s,
+        body_s=body_s,
+    )
     return build_api(open_service, limits=limits, metrics=service.metrics)
 
 

@@ -31,6 +31,7 @@ def build_api(open_service: OpenService, *, limits: Limits, metrics: Metrics) ->
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service = await open_service()
         app.state.service = service
+        app.state.looks = health.looks_at(service)
         try:
             yield
         finally:

@@ -1,7 +1,8 @@
 """What every request passes first: its id, a place among the others, a bounded body, a clock.
 
-Requests beyond `max_ongoing` wait, at most `max_waiting` of them; the rest are told to come
-back. Health, readiness and metrics do not queue.
+Requests beyond `max_ongoing` wait, at most `max_waiting` of them and not for ever; the rest are
+told to come back. Health, readiness and metrics do not queue. The clock of a deadline runs from
+here; a body that does not come in time gives its place back.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ class Limits:
     max_ongoing: int
     max_waiting: int
     max_upload_bytes: int
+    queue_s: float = 10.0
+    body_s: float = 10.0
+    upload_body_s: float = 300.0
     echo_request_id: bool = True
     """Off behind Ray's proxy, which gives and echoes the id itself."""
 
@@ -73,19 +77,31 @@ class Gate:
             await self._queue(visit)
 
     async def _queue(self, visit: _Visit) -> None:
-        self._waiting += 1
-        try:
-            await self._places.acquire()
-        finally:
-            self._waiting -= 1
-        self._ongoing += 1
-        self._metrics.load(ongoing=self._ongoing, waiting=self._waiting)
+        if not await self._place():
+            detail = f"no place became free within {self._limits.queue_s:g} s; retry"
+            await visit.refuse("overloaded", detail, headers={"Retry-After": "1"})
+            return
+        self._count(ongoing=1)
         try:
             await self._pass(visit)
         finally:
-            self._ongoing -= 1
             self._places.release()
-            self._metrics.load(ongoing=self._ongoing, waiting=self._waiting)
+            self._count(ongoing=-1)
+
+    async def _place(self) -> bool:
+        self._count(waiting=1)
+        try:
+            async with asyncio.timeout(self._limits.queue_s):
+                return await self._places.acquire()
+        except TimeoutError:
+            return False
+        finally:
+            self._count(waiting=-1)
+
+    def _count(self, *, ongoing: int = 0, waiting: int = 0) -> None:
+        self._ongoing += ongoing
+        self._waiting += waiting
+        self._metrics.load(ongoing=self._ongoing, waiting=self._waiting)
 
     async def _pass(self, visit: _Visit) -> None:
         try:
@@ -107,11 +123,15 @@ class _Visit:
         self.request_id = uuid.uuid4().hex if given is None or self.bad_id else given
         self.scope = scope
         scope.setdefault("state", {})["request_id"] = self.request_id
+        scope["state"]["arrived"] = time.perf_counter()
         self.method = str(scope["method"]) if scope["method"] in _METHODS else "OTHER"
         self.path = str(scope["path"])
         self.status = 0
         upload = self.path.rstrip("/") == "/v1/documents" and self.method == "POST"
         self.max_bytes = limits.max_upload_bytes if upload else JSON_BODY_BYTES
+        self._body_s = limits.upload_body_s if upload else limits.body_s
+        self._body_by: float | None = None
+        self._body_ended = False
         announced = headers.get("content-length", "0")
         self.announced = int(announced) if announced.isdigit() else 0
         self._receive, self._send, self._limits = receive, send, limits
@@ -126,7 +146,15 @@ class _Visit:
         return f"the body may have {self.max_bytes:,} bytes at most; send less"
 
     async def receive(self) -> Message:
-        message = await self._receive()
+        """All parts of the body share one time limit; afterwards, as long as it takes."""
+        loop = asyncio.get_running_loop()
+        self._body_by = self._body_by or loop.time() + self._body_s
+        try:
+            async with asyncio.timeout_at(None if self._body_ended else self._body_by):
+                message = await self._receive()
+        except TimeoutError as error:
+            raise HTTPException(408, f"the body did not come within {self._body_s:g} s") from error
+        self._body_ended = not message.get("more_body", False)
         self._received += len(message.get("body", b""))
         if self._received > self.max_bytes:
             raise HTTPException(413, self.too_large())

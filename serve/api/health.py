@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Request, Response
 
-from cluster.errors import ModelError, Overloaded, PalimpsestError, StoreError
+from cluster.errors import ModelError, Overloaded, PalimpsestError, StoreError, StoreUnavailable
 from serve.api.auth import TheService
 from serve.api.schemas import Alive, PartState, Readiness
 from serve.metrics import CONTENT_TYPE
 from serve.service import Service
+from serve.short_lived import ShortLived
 
 router = APIRouter(tags=["operations"])
+log = logging.getLogger(__name__)
+
 PROBE_S = 2.0
+LOOK_TTL_S = 1.0
 NOBODY = "chk_probe"
 """An id that no chunk has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How the parts do, and the ledger's gauges as lines of Prometheus text."""
+
+    parts: Mapping[str, PartState]
+    ledger_gauges: tuple[str, ...]
+
+
+Looks = ShortLived[None, Look]
+
+
+def _looks_of(request: Request) -> Looks:
+    looks: Looks = request.app.state.looks
+    return looks
+
+
+TheLooks = Annotated[Looks, Depends(_looks_of)]
 
 
 @router.get("/healthz", response_model=Alive, summary="Does the process live?")
@@ -31,9 +57,9 @@ async def healthz() -> Alive:
     summary="Can it answer?",
     responses={503: {"model": Readiness, "description": "Not now; `parts` says why."}},
 )
-async def readyz(service: TheService, response: Response) -> Readiness:
-    """Each part is asked for real: ledger, both indexes, the encoder."""
-    parts = await probe_all(service)
+async def readyz(looks: TheLooks, response: Response) -> Readiness:
+    """Each part is asked for real, at most once a second: ledger, both indexes, the encoder."""
+    parts = (await looks.get(None)).parts
     ready = all(part.ok for part in parts.values())
     if not ready:
         response.status_code = 503
@@ -42,18 +68,25 @@ async def readyz(service: TheService, response: Response) -> Readiness:
 
 
 @router.get("/metrics", summary="Prometheus text", response_class=Response)
-async def metrics(service: TheService) -> Response:
+async def metrics(service: TheService, looks: TheLooks) -> Response:
     """Requests, latencies by route and stage, channel failures, outbox, stores, counts."""
-    parts = await probe_all(service)
-    lines = [
-        service.metrics.text().rstrip("\n"),
-        *_up(parts),
-        *await _ledger_gauges(service, ok=parts["ledger"].ok),
-    ]
+    look = await looks.get(None)
+    lines = [service.metrics.text().rstrip("\n"), *_up(look.parts), *look.ledger_gauges]
     others = await service.metrics.others()
     return Response(
         "\n".join([*lines, others.strip("\n")]).rstrip("\n") + "\n", media_type=CONTENT_TYPE
     )
+
+
+def looks_at(service: Service) -> Looks:
+    """Whoever asks at once or soon after shares one look, as nobody needs a key for it."""
+
+    async def look(_: None) -> Look:
+        parts = await probe_all(service)
+        gauges = await _ledger_gauges(service, ok=parts["ledger"].ok)
+        return Look(parts=parts, ledger_gauges=tuple(gauges))
+
+    return ShortLived(look, ttl_s=LOOK_TTL_S)
 
 
 async def probe_all(service: Service) -> Mapping[str, PartState]:
@@ -75,8 +108,15 @@ async def _probe(probe: Callable[[Service], Awaitable[str]], service: Service) -
     except TimeoutError:
         ok, detail = False, f"no answer within {PROBE_S:g} s"
     except (StoreError, ModelError, Overloaded) as error:
-        ok, detail = False, str(error)
+        ok, detail = False, _told(error)
+        log.warning("not ready: %s", error)
     return PartState(ok=ok, detail=detail, took_ms=round((time.perf_counter() - started) * 1e3, 1))
+
+
+def _told(error: PalimpsestError) -> str:
+    """The kind alone: whoever reads this has no key. The log has the rest."""
+    kinds = {StoreUnavailable: "not reached", ModelError: "the model failed", Overloaded: "busy"}
+    return next((told for kind, told in kinds.items() if isinstance(error, kind)), "refused")
 
 
 async def _ledger(service: Service) -> str:
@@ -88,7 +128,7 @@ async def _ledger(service: Service) -> str:
         raise ModelError(
             f"the ledger is encoded by {active.fingerprint}, this process by {service.fingerprint}"
         )
-    return f"reachable; encoded by {active.fingerprint}"
+    return "reachable"
 
 
 async def _vector_index(service: Service) -> str:

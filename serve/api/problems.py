@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -51,6 +52,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("not-allowed", 403, "The key's role does not reach that far", "Use another key."),
         Kind("not-found", 404, "Not found", "It does not exist, or not for this key."),
         Kind("wrong-method", 405, "Wrong method", "`Allow` names the right ones."),
+        Kind("too-slow", 408, "The body did not come in time", "Send it faster, or less."),
         Kind("too-large", 413, "The request is too large", "The detail names the limit."),
         Kind("wrong-media-type", 415, "Wrong media type", "The detail names the right ones."),
         Kind("invalid-filter", 422, "The filter is wrong", "The detail names field and form."),
@@ -80,6 +82,7 @@ _BY_STATUS = {
     403: "not-allowed",
     404: "not-found",
     405: "wrong-method",
+    408: "too-slow",
     413: "too-large",
     415: "wrong-media-type",
     422: "invalid-request",
@@ -124,6 +127,12 @@ def install(app: FastAPI) -> None:
 
 def request_id_of(request: Request) -> str:
     return str(request.scope.get("state", {}).get("request_id", ""))
+
+
+def passed_s(request: Request) -> float:
+    """Since the request arrived."""
+    now = time.perf_counter()
+    return now - float(request.scope.get("state", {}).get("arrived", now))
 
 
 async def _of_ours(request: Request, error: Exception) -> Response:

@@ -11,7 +11,7 @@ from cluster.filters import parse_filter
 from cluster.model import Scope
 from serve.api.auth import Reader, TheService, scope_of
 from serve.api.documented import problems
-from serve.api.problems import request_id_of
+from serve.api.problems import passed_s, request_id_of
 from serve.api.schemas import Explanation, SearchAnswer, SearchRequest
 from serve.plan.plan import plan_json
 from serve.plan.planner import Question
@@ -27,7 +27,7 @@ MARGIN = 0.9
     "/v1/search",
     response_model=SearchAnswer,
     summary="Ask a question",
-    responses=problems(400, 401, 413, 422, 503, 504),
+    responses=problems(400, 401, 408, 413, 422, 503, 504),
 )
 async def search(
     request: Request, body: SearchRequest, key: Reader, service: TheService
@@ -35,7 +35,7 @@ async def search(
     """Passages that answer the question, each with the exact place it comes from, its
     version and date, whether it may be quoted, and why it was found."""
     question = _question(request, body, scope=scope_of(key), service=service)
-    found = await service.search(question)
+    found = await service.search(question, passed_s=passed_s(request))
     answer = answer_of(found, request_id=request_id_of(request), explain=body.explain)
     text = answer.model_dump_json(exclude={"explanation"} if not body.explain else None)
     return Response(text, media_type="application/json")

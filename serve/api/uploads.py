@@ -54,7 +54,7 @@ class Upload:
     summary="Bring a document in",
     responses={
         200: {"model": RunView, "description": "Done within `wait`."},
-        **problems(400, 401, 403, 413, 415, 422, 503),
+        **problems(400, 401, 403, 408, 413, 415, 422, 503),
     },
     openapi_extra={
         "requestBody": {

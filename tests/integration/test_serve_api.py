@@ -26,6 +26,7 @@ from serving import (
 from cluster.model import Generation, ItemProblem, Turn, Vector
 from cluster.settings import ServeSettings, Settings
 from cluster.stores.open import Stores
+from serve.api.health import LOOK_TTL_S
 from serve.api.problems import CONTENT_TYPE, KINDS
 from serve.api.schemas import TextUpload
 from serve.secret import key_id_of
@@ -494,15 +495,87 @@ async def test_a_fault_of_ours_is_a_problem_without_details(stores: Stores) -> N
 
 async def test_readiness_names_what_is_wrong(stores: Stores, client: httpx.AsyncClient) -> None:
     assert (await client.get("/readyz")).json()["ready"] is True
+    await asyncio.sleep(LOOK_TTL_S)
     async with stores.ledger.transaction() as tx:
         await tx.generations.activate(Generation(fingerprint="other", dim=3, recipe={}))
     answer = await client.get("/readyz")
     assert answer.status_code == 503
     told = answer.json()
-    assert told["parts"]["ledger"]["detail"] == (
-        "the ledger is encoded by other, this process by hashing-256@1"
-    )
+    assert told["parts"]["ledger"]["detail"] == "the model failed"
+    assert "hashing" not in answer.text
     assert told["parts"]["text_index"]["ok"] is True
+
+
+async def test_many_who_ask_for_health_share_one_look(stores: Stores) -> None:
+    asked = 0
+
+    async def counted(question: str, language: str) -> Vector:
+        nonlocal asked
+        asked += 1
+        return await encode(question, language)
+
+    async with client_of(application(service_on(stores, encoder=counted)), None) as client:
+        paths = ("/readyz", "/metrics") * 5
+        answers = await asyncio.gather(*(client.get(path) for path in paths))
+    assert {answer.status_code for answer in answers} == {200}
+    assert asked == 1
+
+
+async def test_a_body_that_never_comes_gives_its_place_back(stores: Stores) -> None:
+    app = application(service_on(stores), max_ongoing=1, body_s=0.3)
+    async with client_of(app, await make_key(stores.ledger)) as client:
+
+        async def dripping() -> AsyncIterator[bytes]:
+            while True:
+                yield b" "
+                await asyncio.sleep(0.05)
+
+        async with asyncio.timeout(5):
+            slow, quick = await asyncio.gather(
+                client.post("/v1/search", content=dripping(), headers=JSON),
+                client.get("/v1/documents"),
+            )
+    assert "within 0.3 s" in problem(slow, 408, "too-slow")
+    assert quick.status_code == 200
+
+
+async def test_waiting_for_a_place_ends_and_is_counted(stores: Stores) -> None:
+    opened = asyncio.Event()
+
+    async def slow(question: str, language: str) -> Vector:
+        await opened.wait()
+        return await encode(question, language)
+
+    settings = Settings(serve=ServeSettings(channel_deadline_s=20, deadline_s=20))
+    service = service_on(stores, settings, encoder=slow)
+    app = application(service, max_ongoing=1, queue_s=0.5)
+    gauge = "palimpsest_http_requests_waiting"
+    async with client_of(app, await make_key(stores.ledger)) as client:
+        first = asyncio.create_task(client.post("/v1/search", json={"query": "tokens"}))
+        await asyncio.sleep(0.05)
+        second = asyncio.create_task(client.post("/v1/search", json={"query": "tokens"}))
+        await asyncio.sleep(0.05)
+        assert service.metrics.registry.get_sample_value(gauge) == 1
+        assert "no place became free" in problem(await second, 503, "overloaded")
+        assert service.metrics.registry.get_sample_value(gauge) == 0
+        opened.set()
+        assert (await first).status_code == 200
+
+
+async def test_the_clock_of_a_deadline_runs_while_the_request_waits(stores: Stores) -> None:
+    async def slow(question: str, language: str) -> Vector:
+        await asyncio.sleep(0.6)
+        return await encode(question, language)
+
+    settings = Settings(serve=ServeSettings(channel_deadline_s=20, deadline_s=20))
+    app = application(service_on(stores, settings, encoder=slow), max_ongoing=1)
+    async with client_of(app, await make_key(stores.ledger)) as client:
+        first = asyncio.create_task(client.post("/v1/search", json={"query": "tokens"}))
+        await asyncio.sleep(0.05)
+        body = {"query": "tokens", "channels": ["keyword"], "deadline_ms": 300}
+        late = await client.post("/v1/search", json=body)
+        assert "no answer within 300 ms" in problem(late, 504, "deadline-exceeded")
+        assert (await first).status_code == 200
 
 
 async def test_metrics_are_one_page_of_prometheus_text(client: httpx.AsyncClient) -> None:
