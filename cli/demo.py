@@ -9,7 +9,6 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from cli.ask import Endpoint, ask, find_endpoint
 from cli.ingest import ingest
@@ -17,7 +16,7 @@ from cluster.errors import StackError
 from cluster.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
-SHOWN = 90
+SHOWN = 60
 PATIENCE_MS = 20_000
 
 
@@ -91,22 +90,17 @@ def demo() -> None:
 
 def _show(endpoint: Endpoint, console: Console) -> int:
     """Asks and prints; returns how many answers were as expected."""
-    table = Table(title="Five questions", show_lines=True)
-    for heading in ("shows", "question", "expected", "got", "right"):
-        table.add_column(heading, overflow="fold")
     right = 0
-    for showcase in SHOWCASES:
+    for number, showcase in enumerate(SHOWCASES, start=1):
         best = _best(endpoint, showcase.question)
         fits = _fits(showcase, best)
         right += fits
-        table.add_row(
-            showcase.shows,
-            showcase.question,
-            f"{showcase.path} {showcase.version or ''}\n“{showcase.words}”",
-            _told(best, showcase.words),
-            "yes" if fits else "NO",
-        )
-    console.print(table)
+        asked = f"{number}. {showcase.question}   ({showcase.shows})"
+        console.print(f"\n{asked}", style="bold", markup=False)
+        wanted = f"{showcase.path} {showcase.version or ''}: “{showcase.words}”"
+        console.print(f"   expected  {wanted}", markup=False)
+        console.print(f"   got       {_told(best, showcase.words)}", markup=False)
+        console.print("   right" if fits else "   WRONG", style="green" if fits else "bold red")
     return right
 
 
@@ -132,7 +126,7 @@ def _told(best: Mapping[str, Any] | None, words: str) -> str:
     at = max(0, best["text"].find(words))
     start = max(0, at - SHOWN // 3)
     extract = " ".join(best["text"][start : start + SHOWN].split())
-    return f"{best['citation']['path']} {best['citation']['version'] or ''}\n“…{extract}…”"
+    return f"{best['citation']['path']} {best['citation']['version'] or ''}: “…{extract}…”"
 
 
 def _go_on(console: Console, url: str) -> None:
