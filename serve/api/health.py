@@ -113,9 +113,18 @@ async def _probe(probe: Callable[[Service], Awaitable[str]], service: Service) -
     return PartState(ok=ok, detail=detail, took_ms=round((time.perf_counter() - started) * 1e3, 1))
 
 
+class _OtherEncoder(ModelError):
+    """The ledger belongs to another encoder than this process has."""
+
+
 def _told(error: PalimpsestError) -> str:
     """The kind alone: whoever reads this has no key. The log has the rest."""
-    kinds = {StoreUnavailable: "not reached", ModelError: "the model failed", Overloaded: "busy"}
+    kinds: Mapping[type[PalimpsestError], str] = {
+        StoreUnavailable: "not reached",
+        _OtherEncoder: "the ledger is encoded by another encoder than the one of the settings",
+        ModelError: "the model failed",
+        Overloaded: "busy",
+    }
     return next((told for kind, told in kinds.items() if isinstance(error, kind)), "refused")
 
 
@@ -125,7 +134,7 @@ async def _ledger(service: Service) -> str:
     if active is None:
         return "reachable; nothing encoded yet"
     if active.fingerprint != service.fingerprint:
-        raise ModelError(
+        raise _OtherEncoder(
             f"the ledger is encoded by {active.fingerprint}, this process by {service.fingerprint}"
         )
     return "reachable"
