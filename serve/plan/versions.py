@@ -25,8 +25,9 @@ EDITION_FIELDS = frozenset(
 MAX_NAMED = 8
 
 _NUMBER = r"\d+(?:\.(?:\d+|x))*(?:[-.]?(?:rc|beta|alpha|preview|dmr)[-.]?\d*)?"
-_START = r"(?<![\p{Latin}\d_.])"
-"""Chinese has no spaces: a number or a name may begin and end right beside a character."""
+_START = r"(?<![\p{Latin}\d_.第图表])"
+"""Chinese has no spaces: a number or a name may begin and end right beside a character; but not
+that of a chapter, a figure or a table."""
 
 _VERSION = regex.compile(
     rf"""

@@ -97,6 +97,8 @@ def test_a_version_in_the_question_chooses_editions(
         "pay from 2.0 dollars",
         "latency for 7.5 requests per second",
         "releases in 2024",
+        "图7.5里的箭头",
+        "第7.5节中的规定",
         "在7.5秒内返回",
         "内存在7.5GB以上怎么办",
         "比率为7.5%时",
