@@ -188,7 +188,9 @@ class Documents(Protocol):
         `limit` of them, in the order of their puts."""
         ...
 
-    async def publish(self, revision_ids: Sequence[str], *, now: datetime) -> int:
+    async def publish(
+        self, revision_ids: Sequence[str], *, now: datetime, settled: bool = False
+    ) -> int:
         """Make pending revisions visible and, in the same transaction, supersede the former
         revision of the same edition and queue the removal of its chunks; recompute which
         edition is the newest and queue the rows whose flag changed. Of two pending revisions of
@@ -196,7 +198,10 @@ class Documents(Protocol):
 
         The same goes for revisions of other documents that have the same tenant, owner, origin
         and edition: the item became another document, and its former one goes. Whoever puts
-        gives each item an origin of its own. Returns how many became visible."""
+        gives each item an origin of its own. Returns how many became visible.
+
+        `settled` leaves out, and pending, those that owe index work by now: they were deleted
+        and put again since they were found to owe none."""
         ...
 
     async def requeue(self, chunk_ids: Sequence[str]) -> None:

@@ -62,12 +62,13 @@ class OperationsContract:
     async def test_what_one_call_owes_comes_in_the_order_of_ids(self, ledger: Ledger) -> None:
         batch = [prepared(f"{number}.md", f"text {number}", pieces=3) for number in range(4)]
         await put(ledger, *batch)
-        for owe in ("requeue", "delete"):
-            await settle(ledger)
+        for owe in ("put", "requeue", "delete"):
+            if owe != "put":
+                await settle(ledger)
             async with ledger.transaction() as tx:
                 if owe == "requeue":
                     await tx.documents.requeue(chunk_ids(*batch))
-                else:
+                elif owe == "delete":
                     documents = [one.revision.document_id for one in batch]
                     await tx.documents.delete(Scope(tenant="acme"), documents)
                 entries = await tx.outbox.take(limit=100)
@@ -123,7 +124,7 @@ class OperationsContract:
             first = await tx.outbox.take(limit=3)
             again = await tx.outbox.take(limit=9)
         assert again[:3] == first
-        assert [entry.chunk_id for entry in again[:2]] == chunk_ids(one)
+        assert {entry.chunk_id for entry in again[:2]} == set(chunk_ids(one))
         assert {entry.chunk_id for entry in again} == set(chunk_ids(one, two))
 
     async def test_done_spares_an_entry_that_changed(self, ledger: Ledger) -> None:

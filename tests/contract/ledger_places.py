@@ -159,6 +159,24 @@ class PlacesContract:
         assert found == {"o": pending.revision.item_digest}
         assert await publish(ledger, pending) == 1
 
+    async def test_what_owes_work_again_since_it_was_probed_is_not_shown(
+        self, ledger: Ledger
+    ) -> None:
+        one, other = prepared("one.md"), prepared("other.md", "other words")
+        await put(ledger, one, other)
+        await settle(ledger)
+        async with ledger.transaction() as tx:
+            await tx.documents.delete(ACME, [one.revision.document_id])
+        await put(ledger, one)
+        ids = [each.revision.revision_id for each in (one, other)]
+        async with ledger.transaction() as tx:
+            assert await tx.documents.publish(ids, now=NOW, settled=True) == 1
+            assert await tx.documents.publish(ids[:1], now=NOW, settled=True) == 0
+        assert await visible(ledger, one, other) == {"other.md@"}
+        await settle(ledger)
+        async with ledger.transaction() as tx:
+            assert await tx.documents.publish(ids, now=NOW, settled=True) == 1
+
     async def test_editions_from_one_place_stay(self, ledger: Ledger) -> None:
         first = prepared(edition="1.0", origin="o")
         second = prepared(edition="2.0", origin="o", body="the text of 2.0")

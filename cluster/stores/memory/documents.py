@@ -56,6 +56,7 @@ class MemoryDocuments:
                 others=beside[prepared.revision.document_id],
                 now=now,
             )
+        self._owe([self._state.revisions[key] for key in fresh], "upsert")
         return len(fresh)
 
     async def publishable(self, *, limit: int) -> dict[str, dict[str, int]]:
@@ -85,9 +86,13 @@ class MemoryDocuments:
         first = pending[: require_limit(limit)]
         return len(pending), [one.revision.origin for one in first]
 
-    async def publish(self, revision_ids: Sequence[str], *, now: datetime) -> int:
+    async def publish(
+        self, revision_ids: Sequence[str], *, now: datetime, settled: bool = False
+    ) -> int:
         wanted = set(require(revision_ids, "revision ids"))
         held = self._state.revisions
+        if settled:
+            wanted -= {self._state.revision_of_chunk.get(one, "") for one in self._state.outbox}
         asked = [held[one] for one in wanted if one in held and held[one].state == "pending"]
         places = {one.place for one in asked}
         beside = (one for one in self._state.alive() if one.place in places)
@@ -276,7 +281,6 @@ class MemoryDocuments:
         for chunk in prepared.chunks:
             self._state.revision_of_chunk[chunk.chunk_id] = revision.revision_id
             self._state.versions.setdefault(chunk.chunk_id, 0)
-            self._state.owe(chunk.chunk_id, "upsert")
 
     def _set_flags(self, flags: Mapping[str, bool]) -> None:
         for revision, flag in flags.items():

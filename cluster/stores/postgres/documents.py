@@ -72,11 +72,16 @@ class PostgresDocuments:
         rows = await self._sql.rows("unshown", asked)
         return (rows[0][0] if rows else 0), [row[1] for row in rows]
 
-    async def publish(self, revision_ids: Sequence[str], *, now: datetime) -> int:
+    async def publish(
+        self, revision_ids: Sequence[str], *, now: datetime, settled: bool = False
+    ) -> int:
         ids = list(require(revision_ids, "revision ids"))
         locked = await self._sql.rows("lock_documents_to_publish", {"ids": ids})
         if not locked:
             return 0
+        if settled:
+            owing = {row[0] for row in await self._sql.rows("owing", {"ids": ids})}
+            ids = [one for one in ids if one not in owing]
         live = await self._live([row[0] for row in locked])
         change = decide_succession(live, wanted=set(ids))
         if change.superseded:

@@ -142,7 +142,7 @@ WITH written AS (
     RETURNING chunk_id, revision_id, row_version
 )
 INSERT INTO outbox (chunk_id, revision_id, version, operation)
-SELECT chunk_id, revision_id, row_version, 'upsert' FROM written
+SELECT chunk_id, revision_id, row_version, 'upsert' FROM written ORDER BY chunk_id
 ON CONFLICT (chunk_id) DO UPDATE SET
     revision_id = EXCLUDED.revision_id, version = EXCLUDED.version,
     operation = EXCLUDED.operation
@@ -194,6 +194,9 @@ WITH ready AS (
 SELECT ready.revision_id, c.chunk_id, c.row_version
 FROM ready JOIN chunks c ON c.revision_id = ready.revision_id
 ORDER BY ready.put_order, c.ordinal
+
+-- name: owing, reads
+SELECT DISTINCT o.revision_id FROM outbox o WHERE o.revision_id = ANY(%(ids)s::text[])
 
 -- name: unshown, reads
 SELECT count(*) OVER (), r.origin
