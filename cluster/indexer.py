@@ -17,12 +17,14 @@ from typing import Any, TypeVar
 
 from cluster.clock import Clock
 from cluster.errors import InvalidRequest, StoreRejected, StoreUnavailable
+from cluster.model import Scope
 from cluster.stores.protocols import (
     IndexWork,
     Lease,
     Ledger,
     TextIndex,
     TextRow,
+    Transaction,
     VectorIndex,
     VectorRow,
 )
@@ -98,6 +100,7 @@ class Indexer:
         self._clock = clock
         self._status = IndexerStatus()
         self._probes: dict[str, _Probes] = {}
+        self._refused: dict[tuple[str, int], datetime] = {}
         self._unflushed = 0
         self._last_write: datetime | None = None
 
@@ -141,7 +144,7 @@ class Indexer:
             for chunk in sorted(chunks)
         ]
         async with self._ledger.transaction() as tx:
-            shown = await tx.documents.publish(ready, now=now) if ready else 0
+            shown = await tx.documents.publish(ready, now=now, settled=True) if ready else 0
             if lost:
                 await tx.documents.requeue(lost)
         self._count(published=shown, requeued=len(lost))
@@ -182,19 +185,29 @@ class Indexer:
 
     async def _work_off(self, limit: int) -> int:
         started = asyncio.get_running_loop().time()
+        now = self._clock.now()
+        self._refused = {key: until for key, until in self._refused.items() if now < until}
         async with self._ledger.transaction() as tx:
-            entries = await tx.outbox.take(limit=limit)
+            taken = await tx.outbox.take(limit=limit + len(self._refused))
+            entries = [one for one in taken if (one.chunk_id, one.version) not in self._refused]
+            entries = entries[:limit]
             if not entries:
                 return 0
             work = await tx.outbox.work([entry.chunk_id for entry in entries])
-        await self._apply(work)
+        refused = await self._apply(work)
         async with self._ledger.transaction() as tx:
-            await tx.outbox.done(entries)
+            owed = await _shown_ones(tx, [one for one in work if one.chunk_id in refused])
+            if done := [one for one in entries if one.chunk_id not in owed]:
+                await tx.outbox.done(done)
+        for one in entries:
+            if one.chunk_id in owed:
+                self._refused[one.chunk_id, one.version] = now + REST
         took_s = asyncio.get_running_loop().time() - started
         self._status = replace(self._status, rows_per_s=len(entries) / max(took_s, 1e-6))
         return len(entries)
 
-    async def _apply(self, work: Sequence[IndexWork]) -> None:
+    async def _apply(self, work: Sequence[IndexWork]) -> set[str]:
+        """The chunks that an index refused."""
         gone = [one.chunk_id for one in work if one.row is None]
         text_rows = await asyncio.to_thread(_text_rows, work)
         vector_rows = []
@@ -206,27 +219,30 @@ class Indexer:
         if gone:
             await self._vectors.delete(gone)
             await self._texts.delete(gone)
-        await self._write(vector_rows, self._vectors.upsert)
-        await self._write(text_rows, self._texts.upsert)
+        refused = await self._write(vector_rows, self._vectors.upsert)
+        refused |= await self._write(text_rows, self._texts.upsert)
         self._unflushed += len(work)
         self._last_write = self._clock.now()
         self._count(written=len(text_rows), removed=len(gone))
+        return refused
 
     async def _write(
         self, rows: Sequence[SomeRow], upsert: Callable[[Sequence[SomeRow]], Awaitable[None]]
-    ) -> None:
-        """Write all but the rows that the index refuses; those are found by halving."""
+    ) -> set[str]:
+        """Write all but the rows that the index refuses; those are found by halving. Their
+        chunks."""
         if not rows:
-            return
+            return set()
         try:
             await upsert(rows)
         except StoreRejected as error:
             if len(rows) == 1:
                 self._report(f"chunk {rows[0].row.chunk_id}: {error}")
-                return
+                return {rows[0].row.chunk_id}
             middle = len(rows) // 2
-            await self._write(rows[:middle], upsert)
-            await self._write(rows[middle:], upsert)
+            refused = await self._write(rows[:middle], upsert)
+            return refused | await self._write(rows[middle:], upsert)
+        return set()
 
     async def _found(self, rows: Sequence[tuple[str, int]]) -> set[str]:
         """The chunk ids that both indexes have in the wanted version."""
@@ -280,6 +296,19 @@ class Indexer:
     def _report(self, message: str) -> None:
         _log.warning("indexer: %s", message)
         self._status = replace(self._status, last_error=message, last_error_at=self._clock.now())
+
+
+async def _shown_ones(tx: Transaction, work: Sequence[IndexWork]) -> set[str]:
+    """The chunks whose revision is visible: no probe will owe them again."""
+    shown: set[str] = set()
+    for one in work:
+        if one.row is not None:
+            owner = one.row.fields["owner"]
+            scope = Scope(
+                tenant=str(one.row.fields["tenant"]), owner=None if owner is None else str(owner)
+            )
+            shown |= (await tx.documents.visible(scope, [one.chunk_id])).keys()
+    return shown
 
 
 def _text_rows(work: Iterable[IndexWork]) -> list[TextRow]:

@@ -205,6 +205,29 @@ async def test_a_refused_chunk_hides_only_its_document(house: House) -> None:
     assert indexer.status().stuck == ()
 
 
+async def test_a_flag_that_an_index_refuses_stays_owed(house: House) -> None:
+    old, new = prepared(edition="1", body="text of one"), prepared(edition="2", body="text of two")
+    indexer = house.indexer()
+    await put(house.ledger, old)
+    await exhaust(indexer)
+    before = await house.vectors.versions(chunk_ids(old))
+    house.vectors.refused = {old.chunks[0].chunk_id}
+    await put(house.ledger, new)
+    await exhaust(indexer)
+    other = prepared("other.md", "words that come later")
+    await put(house.ledger, other)
+    await exhaust(indexer)
+    assert await house.shown(other) == {"other.md"}
+    assert indexer.status().open_entries == 1
+    house.vectors.refused = set()
+    assert await indexer.drain() == 0
+    house.clock.advance()
+    await exhaust(indexer)
+    assert indexer.status().open_entries == 0
+    after = await house.vectors.versions(chunk_ids(old))
+    assert all(after[chunk] > version for chunk, version in before.items())
+
+
 async def test_what_an_index_forgot_is_written_again(house: House) -> None:
     one = prepared()
     await put(house.ledger, one)
