@@ -12,6 +12,7 @@ from cluster.model import ApiKey, Role, Scope
 from serve.secret import secret_digest
 from serve.service import Service
 
+NO_KEY = "no API key; send `Authorization: Bearer pk_…` or `X-API-Key`"
 REACH: dict[Role, int] = {"read": 0, "write": 1, "admin": 2}
 
 _bearer = HTTPBearer(auto_error=False, description="`Authorization: Bearer pk_…`")
@@ -30,7 +31,7 @@ async def caller(
 ) -> ApiKey:
     secret = bearer.credentials if bearer else header
     if not secret:
-        raise NotAuthenticated("no API key; send `Authorization: Bearer pk_…` or `X-API-Key`")
+        raise NotAuthenticated(NO_KEY)
     key = await service_of(request).keys.get(secret_digest(secret.strip()))
     if key is None:
         raise NotAuthenticated(

@@ -18,6 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from serve.api.auth import NO_KEY
 from serve.api.problems import problem
 from serve.metrics import Metrics
 
@@ -68,6 +69,9 @@ class Gate:
             await visit.refuse("bad-header", f"X-Request-Id must be {form}")
         elif visit.announced > visit.max_bytes:
             await visit.refuse("too-large", visit.too_large())
+        elif visit.keyless:  # before it can hold a place with a body that it does not send
+            headers = {"WWW-Authenticate": "Bearer"}
+            await visit.refuse("not-authenticated", NO_KEY, headers=headers)
         elif visit.path in UNQUEUED:
             await self._pass(visit)
         elif self._places.locked() and self._waiting >= self._limits.max_waiting:
@@ -126,6 +130,9 @@ class _Visit:
         scope["state"]["arrived"] = time.perf_counter()
         self.method = str(scope["method"]) if scope["method"] in _METHODS else "OTHER"
         self.path = str(scope["path"])
+        self.keyless = self.path.startswith("/v1/") and not (
+            "authorization" in headers or "x-api-key" in headers
+        )
         self.status = 0
         upload = self.path.rstrip("/") == "/v1/documents" and self.method == "POST"
         self.max_bytes = limits.max_upload_bytes if upload else JSON_BODY_BYTES

@@ -541,6 +541,16 @@ async def test_a_body_that_never_comes_gives_its_place_back(stores: Stores) -> N
     assert quick.status_code == 200
 
 
+async def test_without_a_key_no_body_is_read(stores: Stores) -> None:
+    async def never() -> AsyncIterator[bytes]:
+        await asyncio.sleep(60)
+        yield b"{}"
+
+    async with client_of(application(service_on(stores)), None) as client, asyncio.timeout(5):
+        answer = await client.post("/v1/search", content=never(), headers=JSON)
+    assert "no API key" in problem(answer, 401, "not-authenticated")
+
+
 async def test_waiting_for_a_place_ends_and_is_counted(stores: Stores) -> None:
     opened = asyncio.Event()
 
