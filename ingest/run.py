@@ -293,13 +293,8 @@ def mark_interrupted(link: LedgerLink, tenant: str, clock: Clock) -> None:
         for run in await tx.runs.latest(tenant, limit=_LATEST_RUNS):
             process = run.arguments.get("process", "")
             if run.state == "running" and process and not is_running(process):
-                await tx.runs.update(
-                    run.run_id,
-                    state="interrupted",
-                    counts=run.counts,
-                    now=now,
-                    error="its process ended before it did; run it again to go on",
-                )
+                why = "its process ended before it did; run it again to go on"
+                await tx.runs.interrupt(run.run_id, now=now, error=why)
 
     link.call(mark)
 

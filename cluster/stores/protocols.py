@@ -313,6 +313,10 @@ class Runs(Protocol):
         """Counts replace those of the same stage. `finished_at` is set by a final state."""
         ...
 
+    async def interrupt(self, run_id: str, *, now: datetime, error: str) -> bool:
+        """End as `interrupted` a run that is `running`; whether it was. Its counts stay."""
+        ...
+
     async def add_problems(self, run_id: str, problems: Sequence[ItemProblem]) -> None:
         """Idempotent by (run, origin, stage)."""
         ...

@@ -284,6 +284,21 @@ class OperationsContract:
             with pytest.raises(NotFound):
                 await tx.uploads.get("z")
 
+    async def test_only_a_running_run_is_interrupted(self, ledger: Ledger) -> None:
+        async with ledger.transaction() as tx:
+            await tx.runs.start(run())
+            interrupt = tx.runs.interrupt
+            assert not await interrupt("run-1", now=LATER, error="gone")
+            await tx.runs.update("run-1", state="running", counts={"parsed": 2}, now=NOW)
+            assert await interrupt("run-1", now=LATER, error="gone")
+            ended, _ = await tx.runs.get("acme", "run-1")
+            assert (ended.state, ended.error, ended.finished_at) == ("interrupted", "gone", LATER)
+            assert ended.counts == {"loaded": 1, "parsed": 2}
+            await tx.runs.update("run-1", state="succeeded", counts={}, now=NOW)
+            assert not await interrupt("run-1", now=LATER, error="gone")
+            assert (await tx.runs.get("acme", "run-1"))[0].state == "succeeded"
+            assert not await interrupt("ghost", now=LATER, error="gone")
+
     async def test_keys_are_found_until_revoked(self, ledger: Ledger) -> None:
         async with ledger.transaction() as tx:
             await tx.keys.put(api_key(), secret_sha256=sha256_hex("s1"))

@@ -124,6 +124,13 @@ class MemoryRuns:
             error=None if error is None else printable(error),
         )
 
+    async def interrupt(self, run_id: str, *, now: datetime, error: str) -> bool:
+        run = self._state.runs.get(run_id)
+        if run is None or run.state != "running":
+            return False
+        await self.update(run_id, state="interrupted", counts={}, now=now, error=error)
+        return True
+
     async def add_problems(self, run_id: str, problems: Sequence[ItemProblem]) -> None:
         held = dict(self._state.problems.get(run_id, {}))
         for problem in require(problems, "problems"):

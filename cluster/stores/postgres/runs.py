@@ -57,6 +57,10 @@ class PostgresRuns:
         if not changed:
             raise NotFound(f"no run {run_id!r}")
 
+    async def interrupt(self, run_id: str, *, now: datetime, error: str) -> bool:
+        asked = {"run_id": run_id, "error": printable(error), "now": now}
+        return bool(await self._sql.run("interrupt", asked))
+
     async def add_problems(self, run_id: str, problems: Sequence[ItemProblem]) -> None:
         rows: dict[str, dict[str, object]] = {}
         for problem in require(problems, "problems"):

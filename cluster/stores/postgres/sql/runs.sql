@@ -13,6 +13,10 @@ UPDATE runs SET
     finished_at = %(finished_at)s
 WHERE run_id = %(run_id)s
 
+-- name: interrupt
+UPDATE runs SET state = 'interrupted', error = %(error)s, finished_at = %(now)s
+WHERE run_id = %(run_id)s AND state = 'running'
+
 -- name: add_problems
 INSERT INTO run_problems (run_id, item_key, origin, stage, outcome, kind, reason)
 SELECT %(run_id)s, n.item_key, n.origin, n.stage, n.outcome, n.kind, n.reason
