@@ -30,9 +30,11 @@ def sha256_hex(data: str | bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def document_id(*, tenant: str, source: str, path: str, language: str) -> str:
-    """One logical page, whatever its edition and revision."""
-    return content_id("doc", tenant, source, path, language)
+def document_id(
+    *, tenant: str, source: str, path: str, language: str, owner: str | None = None
+) -> str:
+    """One logical page, whatever its edition and revision. Two owners never share one."""
+    return content_id("doc", tenant, source, path, language, *([owner] if owner else []))
 
 
 def revision_id(*, document: str, edition: str, content: str, metadata: str, recipe: str) -> str:

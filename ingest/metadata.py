@@ -60,9 +60,13 @@ class Identity:
     edition: str
     edition_key: str
 
-    def document(self, tenant: str) -> str:
+    def document(self, tenant: str, *, owner: str | None) -> str:
         return document_id(
-            tenant=tenant, source=self.source, path=self.path, language=self.language
+            tenant=tenant,
+            source=self.source,
+            path=self.path,
+            language=self.language,
+            owner=owner,
         )
 
 

@@ -15,7 +15,7 @@ from cluster.model import Revision
 from cluster.settings import Settings
 from cluster.stores.protocols import Prepared
 from ingest import authority, chunk, metadata
-from ingest.chunk import ChunkLimits
+from ingest.chunk import ChunkLimits, ChunkSpan
 from ingest.load import Item
 from ingest.metadata import Layer, Resolved
 from ingest.parse.dispatch import parse
@@ -23,7 +23,7 @@ from ingest.parse.parsed import Block, Parsed, ParseLimits
 from ingest.path_rules import PathFacts, path_facts
 from ingest.rules import Rules, canonical
 
-RECIPE = f"prepare-1/{chunk.RECIPE}"
+RECIPE = f"prepare-2/{chunk.RECIPE}"
 """Changes whenever the same bytes would give another revision."""
 
 _IN_TEXT = ("front_matter", "html", "file", "text")
@@ -217,22 +217,22 @@ def _draft(
     place = metadata.identity(
         settled, path=item.path, facts=facts, named_source=plan.source, root=item.root
     )
-    document = place.document(plan.tenant)
     owner = plan.owner or _text(item.record.get("owner"))
+    document = place.document(plan.tenant, owner=owner)
     agent = plan.agent or _text(item.record.get("agent"))
     content = sha256_hex(parsed.text)
-    revision = revision_id(
-        document=document,
-        edition=place.edition,
-        content=content,
-        metadata=metadata.metadata_digest(known) + repr(item.turn) + f"{owner}\0{agent}",
-        recipe=plan.recipe,
-    )
     spans = chunk.chunk(
         parsed,
         limits=plan.chunk_limits(counter.max_tokens),
         count_tokens=counter.count_tokens,
         title=known.title if item.turn is None else "",
+    )
+    revision = revision_id(
+        document=document,
+        edition=place.edition,
+        content=content + _cut(spans),
+        metadata=metadata.metadata_digest(known) + repr(item.turn) + f"{owner}\0{agent}",
+        recipe=plan.recipe,
     )
     identity = identity_of(document, place.edition)
     row = Revision(
@@ -263,6 +263,12 @@ def _draft(
         prepared=prepared,
         notes=(*settled.notes, *parsed.notes),
     )
+
+
+def _cut(spans: Sequence[ChunkSpan]) -> str:
+    """A digest of where the chunks are: the same text may be laid out on other pages."""
+    parts = ((span.start, span.end, span.page or 0, span.context) for span in spans)
+    return digest(*(part for each in parts for part in each)).hex()
 
 
 def _text(value: object) -> str | None:

@@ -27,6 +27,7 @@ from ingest.sources import Unit
 BUNDLE_CHUNKS = 512
 _BUNDLE_CHARS = 4_000_000
 _ASK_ITEMS = 64
+_ASK_BYTES = 32 * 1024 * 1024
 
 Counts = Mapping[str, int]
 
@@ -271,11 +272,14 @@ def _duplicate(label: str, other: str) -> ItemProblem:
 
 
 def _grouped(loaded: Iterator[Item | ItemProblem], size: int) -> Iterator[list[Item | ItemProblem]]:
+    """At most `size` at a time, and about `_ASK_BYTES`: all of a group are in memory."""
     group: list[Item | ItemProblem] = []
+    held = 0
     for each in loaded:
         group.append(each)
-        if len(group) >= size:
+        held += len(each.content) if isinstance(each, Item) else 0
+        if len(group) >= size or held >= _ASK_BYTES:
             yield group
-            group = []
+            group, held = [], 0
     if group:
         yield group

@@ -31,6 +31,7 @@ from ingest.embed import EmbedChunks
 from ingest.link import LedgerLink
 from ingest.loop import Once
 from ingest.parse.dispatch import parse
+from ingest.parse.parsed import Parsed
 from ingest.publish import Publish, Published
 from ingest.run import (
     Unshown,
@@ -161,6 +162,58 @@ def test_a_run_that_breaks_in_any_way_is_not_left_running(
         bench.ingest(pages)
     (run,) = bench.link.call(lambda tx: tx.runs.latest(TENANT, limit=5))
     assert (run.state, run.error) == ("failed", "OverflowError('too large')")
+
+
+def test_large_items_are_not_all_held_at_once(
+    bench: Bench, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is loaded when those before it have been worked off."""
+    asked: list[int] = []
+    digests = MemoryDocuments.digests
+
+    async def counted(self: MemoryDocuments, tenant: str, origins: Sequence[str]) -> dict[str, str]:
+        asked.append(len(origins))
+        return await digests(self, tenant, origins)
+
+    monkeypatch.setattr(MemoryDocuments, "digests", counted)
+    monkeypatch.setattr("ingest.stages._ASK_BYTES", 2000)
+    assert bench.ingest(pages).counts["published"] == 5
+    assert max(asked) <= 2
+
+
+def test_uploads_of_two_owners_of_one_page_of_a_product_live_side_by_side(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = worker_of(bench, monkeypatch)
+    for owner in ("ada", "bo"):
+        words = f"# Note\n\nWords of {owner}.\n".encode()
+        run_id = upload(
+            bench, "note.md", words, owner=owner, product="nimbus", product_version="2.0"
+        )
+        worker.step()
+        assert run_of(bench, run_id)[0].state == "succeeded"
+    assert bench.counts()["documents"] == 2
+
+
+def test_the_same_text_on_other_pages_is_another_revision(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("some words of a page", encoding="utf-8")
+    bench.ingest(file)
+    (before,) = bench.documents()
+
+    def moved(content: bytes, **how: Any) -> Parsed:
+        parsed = parse(content, **how)
+        return replace(parsed, blocks=tuple(replace(each, page=7) for each in parsed.blocks))
+
+    monkeypatch.setattr("ingest.prepare.parse", moved)
+    other = Bench()
+    other.ingest(file)
+    (after,) = other.documents()
+    other.link.close()
+    assert (before.document_id, before.text_sha256) == (after.document_id, after.text_sha256)
+    assert before.revision_id != after.revision_id
 
 
 def test_a_page_that_shrinks_leaves_no_chunk_behind(bench: Bench, pages: Path) -> None:

@@ -71,6 +71,13 @@ def test_every_part_of_a_document_counts(changed: str) -> None:
     assert document_id(**same) != document_id(**{**same, changed: "other"})
 
 
+def test_an_owner_counts_and_none_is_no_owner() -> None:
+    same = {"tenant": "t", "source": "s", "path": "p", "language": "en"}
+    ids = {document_id(**same, owner=owner) for owner in ("ada", "bo", "en", None)}
+    assert len(ids) == 4
+    assert document_id(**same, owner="") == document_id(**same)
+
+
 @given(start=st.integers(0, 99), end=st.integers(0, 99))
 def test_the_span_of_a_chunk_counts(start: int, end: int) -> None:
     here = chunk_id(revision="rev_a", start=start, end=end, text="x")

@@ -142,7 +142,7 @@ def settled(path: str, **fields: str) -> tuple[str, str]:
     found = resolve([Layer(came_from="record", fields=fields), path_layer(facts)])
     whole = settle(found, NOTHING, text="words")
     place = identity(whole, path=path, facts=facts, named_source=None, root="file:///r")
-    return place.document("t"), place.edition
+    return place.document("t", owner=None), place.edition
 
 
 def test_versions_of_a_page_are_editions_of_one_document_and_languages_are_not() -> None:
