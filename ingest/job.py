@@ -35,6 +35,9 @@ _BLOCK_BYTES = 512 * 1024
 _MAX_BLOCKS = 256
 _STAGE_CPUS = 0.25
 _IN_FLIGHT = 4
+_MAX_RESTARTS = 10
+_MAX_TASK_RETRIES = 2
+"""What ends its process again and again (a crash of a parser, too little memory) ends the run."""
 
 Table = Any
 """A `pyarrow.Table` with the one column of `_SCHEMA`."""
@@ -94,6 +97,8 @@ def _stage(
         compute=ActorPoolStrategy(size=actors, max_tasks_in_flight_per_actor=_IN_FLIGHT),
         num_cpus=_STAGE_CPUS,
         num_gpus=gpus or None,
+        max_restarts=_MAX_RESTARTS,
+        max_task_retries=_MAX_TASK_RETRIES,
     )
 
 
@@ -182,5 +187,11 @@ def _ours(error: BaseException) -> PalimpsestError:
     while seen is not None:
         if isinstance(seen, PalimpsestError):
             return seen
+        if isinstance(seen, ray.exceptions.RayActorError):
+            return StackError(
+                f"a process of the ingest job ended {_MAX_TASK_RETRIES + 1} times over the same "
+                "items: one of them makes it crash, or takes more memory than there is. Ingest "
+                f"the folders one by one to find it; what came before is kept ({seen})"
+            )
         seen = getattr(seen, "cause", None) or seen.__cause__
     return StackError(f"the ingest job on Ray stopped: {error}")
