@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no types
@@ -22,6 +24,7 @@ PDF = "application/pdf"
 MAX_PAGES = 5_000
 _ONE_AT_A_TIME = threading.Lock()
 """The library may be used by one thread of a process at a time."""
+_WAIT_S = 10.0
 _DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?([+\-Z])?(\d{2})?'?(\d{2})?")
 _FIELDS = {
     "Title": "title", "Author": "author", "Subject": "subject", "Keywords": "keywords",
@@ -34,8 +37,9 @@ _NO_TITLE = re.compile(
 
 
 def parse_pdf(content: bytes, *, limits: ParseLimits) -> Parsed:
-    """Raises `UnreadableItem`: `encrypted`, `broken`, `scanned` (no text on any page)."""
-    with _ONE_AT_A_TIME:
+    """Raises `UnreadableItem`: `encrypted`, `broken`, `scanned` (no text on any page),
+    `unreadable` when another PDF has held the library for too long."""
+    with _alone():
         fields, pages, count = _read(content)
     if not any(line.text for lines in pages for line in lines):
         raise UnreadableItem("scanned", "no text layer: pictures of pages; run OCR first")
@@ -62,6 +66,22 @@ def parse_pdf(content: bytes, *, limits: ParseLimits) -> Parsed:
         links=find_links(text, blocks),
         notes=_notes(pages, count),
     )
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """A PDF that was given up keeps the library until its thread ends: those after it shall not
+    spend their own time on waiting."""
+    if not _ONE_AT_A_TIME.acquire(timeout=_WAIT_S):
+        raise UnreadableItem(
+            "unreadable",
+            "another PDF, which took too long, still holds the PDF library; run the ingest again "
+            "for this one, and take that one out",
+        )
+    try:
+        yield
+    finally:
+        _ONE_AT_A_TIME.release()
 
 
 def _read(content: bytes) -> tuple[dict[str, str], list[list[Line]], int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+import threading
 import time
 import zipfile
 
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster.errors import UnreadableItem
+from ingest.parse import pdf
 from ingest.parse.dispatch import parse
 from ingest.parse.parsed import Parsed, ParseLimits
 
@@ -315,3 +317,14 @@ def test_arbitrary_bytes_end_in_text_or_a_reason(content: bytes, ending: str) ->
         assert not parsed.text[position : block.start].strip()
         position = block.end
     assert not parsed.text[position:].strip()
+
+
+def test_a_pdf_behind_one_that_was_given_up_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pdf, "_WAIT_S", 0.01)
+    lock = threading.Lock()
+    monkeypatch.setattr(pdf, "_ONE_AT_A_TIME", lock)
+    with lock, pytest.raises(UnreadableItem, match="another PDF") as told:
+        pdf.parse_pdf(b"%PDF-1.7", limits=ParseLimits())
+    assert told.value.kind == "unreadable"
+    with pytest.raises(UnreadableItem, match="damaged PDF"):
+        pdf.parse_pdf(b"%PDF-1.7", limits=ParseLimits())
