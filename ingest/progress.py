@@ -147,9 +147,8 @@ def watcher(console: Console) -> Watcher:
 
 
 def finished(counts: Mapping[str, int]) -> int:
-    """Items that need nothing more."""
-    problems = counts.get("unreadable", 0)
-    return counts.get("loaded", 0) + problems
+    """Items that were looked at: read, or found unreadable."""
+    return counts.get("loaded", 0) + counts.get("unreadable", 0)
 
 
 def progress_line(counts: Mapping[str, int], *, total: int, elapsed_s: float) -> str:

@@ -240,6 +240,7 @@ class _Growing:
             "parsed": len(self._drafts),
             "skipped": outcomes.count("skipped"),
             "failed": outcomes.count("failed"),
+            "unreadable": sum(each.stage == "load" for each in self._problems),
         }
         return Bundle(
             drafts=tuple(self._drafts),
