@@ -16,6 +16,9 @@ from cluster.stores.protocols import Prepared
 MAX_KEY_BYTES = 500
 """Longest tenant, owner, edition or edition key."""
 
+MAX_PUBLISHABLE_CHUNKS = 20_000
+"""No further revision is looked at for publication once those before have so many chunks."""
+
 RUN_STATES = ("queued", "running", "succeeded", "failed", "interrupted")
 FINAL_STATES = ("succeeded", "failed", "interrupted")
 

@@ -180,7 +180,8 @@ class Documents(Protocol):
 
     async def publishable(self, *, limit: int) -> dict[str, dict[str, int]]:
         """revision id -> {chunk id: row version} of pending revisions without open outbox
-        entries, oldest first."""
+        entries, oldest first: at most `limit`, and no more when those before have 20,000 chunks
+        already."""
         ...
 
     async def unshown(self, tenant: str, *, run_id: str, limit: int) -> tuple[int, list[str]]:

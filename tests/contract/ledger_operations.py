@@ -116,6 +116,22 @@ class OperationsContract:
             assert len(await tx.outbox.take(limit=9)) == 2
             assert (await tx.documents.counts("acme"))["pending"] == 1
 
+    async def test_what_is_publishable_is_bounded_by_its_chunks(
+        self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        batch = [prepared(f"{number}.md", f"text {number}", pieces=3) for number in range(4)]
+        for one in batch:
+            await put(ledger, one)
+        await settle(ledger)
+        for store in ("memory", "postgres"):
+            module = f"cluster.stores.{store}.documents.MAX_PUBLISHABLE_CHUNKS"
+            monkeypatch.setattr(module, 5)
+        async with ledger.transaction() as tx:
+            found = await tx.documents.publishable(limit=9)
+            assert list(found) == [one.revision.revision_id for one in batch[:2]]
+            assert [len(chunks) for chunks in found.values()] == [3, 3]
+            assert len(await tx.documents.publishable(limit=1)) == 1
+
     async def test_take_is_oldest_first_and_removes_nothing(self, ledger: Ledger) -> None:
         one, two = prepared("a"), prepared("b")
         await put(ledger, one)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 
 import psycopg
@@ -14,6 +14,7 @@ from cluster.model import Scope
 from cluster.settings import PostgresSettings
 from cluster.stores.postgres.ledger import PostgresLedger
 from cluster.stores.postgres.migrate import known_migrations, migrate
+from cluster.stores.postgres.statements import Statements
 from cluster.stores.protocols import Ledger
 from contract.ledger import DocumentsContract
 from contract.ledger_filters import FiltersContract
@@ -154,6 +155,28 @@ async def test_a_vector_that_is_being_used_survives_a_delete(ledger: Ledger) -> 
     async with ledger.transaction() as tx:
         work = await tx.outbox.work(chunk_ids(twin))
     assert all(item.vector is not None for item in work)
+
+
+async def test_very_many_revisions_are_erased_in_parts(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One statement of all of them would meet the time limit of statements."""
+    sizes: list[int] = []
+    run = Statements.run
+
+    async def counted(self: Statements, name: str, parameters: Mapping[str, object]) -> int:
+        done = await run(self, name, parameters)
+        if name == "erase_revisions":
+            sizes.append(done)
+        return done
+
+    monkeypatch.setattr(Statements, "run", counted)
+    monkeypatch.setattr("cluster.stores.postgres.documents.ERASED_AT_ONCE", 2)
+    batch = [prepared(f"{number}.md", f"text {number}", pieces=1) for number in range(5)]
+    await show(ledger, *batch)
+    async with ledger.transaction() as tx:
+        assert await tx.documents.delete(ACME, [one.revision.document_id for one in batch]) == 5
+    assert sizes == [2, 2, 1]
 
 
 def cut_connections(url: str) -> None:

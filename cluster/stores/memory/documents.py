@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import accumulate
 from typing import Literal
 
 from cluster.errors import InvalidRequest, NotFound
 from cluster.filters import Filter, matches, scoped
 from cluster.ids import sha256_hex, vector_key
 from cluster.model import Scope, StoredPassage
-from cluster.stores.checks import check_batch, check_same_owner, require, require_limit
+from cluster.stores.checks import (
+    MAX_PUBLISHABLE_CHUNKS,
+    check_batch,
+    check_same_owner,
+    require,
+    require_limit,
+)
 from cluster.stores.fields import matchable_fields
 from cluster.stores.memory.state import HeldRevision, State
 from cluster.stores.protocols import DocumentSummary, Prepared
@@ -68,11 +75,14 @@ class MemoryDocuments:
             and not any(chunk.chunk_id in state.outbox for chunk in one.chunks)
         ]
         ready.sort(key=lambda one: one.put_order)
+        ready = ready[: require_limit(limit)]
+        before = accumulate((len(one.chunks) for one in ready), initial=0)
         return {
             one.revision.revision_id: {
                 chunk.chunk_id: state.versions[chunk.chunk_id] for chunk in one.chunks
             }
-            for one in ready[: require_limit(limit)]
+            for one, chunks in zip(ready, before, strict=False)
+            if chunks < MAX_PUBLISHABLE_CHUNKS
         }
 
     async def unshown(self, tenant: str, *, run_id: str, limit: int) -> tuple[int, list[str]]:

@@ -15,7 +15,14 @@ from cluster.errors import InvalidRequest, NotFound
 from cluster.filters import Filter, scoped
 from cluster.ids import vector_key
 from cluster.model import Scope, StoredPassage
-from cluster.stores.checks import check_batch, check_same_owner, require, require_limit, storable
+from cluster.stores.checks import (
+    MAX_PUBLISHABLE_CHUNKS,
+    check_batch,
+    check_same_owner,
+    require,
+    require_limit,
+    storable,
+)
 from cluster.stores.postgres.filters import render
 from cluster.stores.postgres.rows import (
     chunk_record,
@@ -33,6 +40,9 @@ from cluster.stores.succession import (
     expected_newest,
     gone_editions,
 )
+
+ERASED_AT_ONCE = 500
+"""Revisions that one statement erases: of very many it would not be done in time."""
 
 
 class PostgresDocuments:
@@ -61,7 +71,8 @@ class PostgresDocuments:
         return len(fresh)
 
     async def publishable(self, *, limit: int) -> dict[str, dict[str, int]]:
-        rows = await self._sql.rows("publishable", {"limit": require_limit(limit)})
+        asked = {"limit": require_limit(limit), "chunks": MAX_PUBLISHABLE_CHUNKS}
+        rows = await self._sql.rows("publishable", asked)
         found: dict[str, dict[str, int]] = {}
         for revision, chunk, version in rows:
             found.setdefault(revision, {})[chunk] = version
@@ -314,9 +325,10 @@ class PostgresDocuments:
 
     async def _erase(self, revision_ids: Sequence[str]) -> None:
         """Owe the indexes the removal, then forget texts, chunks and unneeded vectors."""
-        ids = list(revision_ids)
-        if not ids:
-            return
+        for start in range(0, len(revision_ids), ERASED_AT_ONCE):
+            await self._erase_some(list(revision_ids[start : start + ERASED_AT_ONCE]))
+
+    async def _erase_some(self, ids: list[str]) -> None:
         await self._queue(ids, operation="delete")
         vectors = await self._sql.rows("vectors_of_revisions", {"ids": ids})
         await self._sql.run("erase_chunks", {"ids": ids})

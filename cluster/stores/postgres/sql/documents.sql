@@ -184,15 +184,20 @@ SELECT pg_notify('palimpsest_work', '')
 
 -- name: publishable, reads
 WITH ready AS (
-    SELECT r.revision_id, r.put_order
+    SELECT r.revision_id, r.put_order, r.chunk_count
     FROM revisions r
     WHERE r.state = 'pending'
       AND NOT EXISTS (SELECT FROM outbox o WHERE o.revision_id = r.revision_id)
     ORDER BY r.put_order
     LIMIT %(limit)s
+), counted AS (
+    SELECT ready.revision_id, ready.put_order,
+           sum(ready.chunk_count) OVER (ORDER BY ready.put_order) - ready.chunk_count AS before
+    FROM ready
 )
 SELECT ready.revision_id, c.chunk_id, c.row_version
-FROM ready JOIN chunks c ON c.revision_id = ready.revision_id
+FROM counted ready JOIN chunks c ON c.revision_id = ready.revision_id
+WHERE ready.before < %(chunks)s
 ORDER BY ready.put_order, c.ordinal
 
 -- name: owing, reads
