@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
 import ray
 import ray.data
 from ray.data import ActorPoolStrategy, DataContext
+from ray.util.annotations import RayDeprecationWarning
 
 from cluster.clock import SystemClock
 from cluster.errors import PalimpsestError, StackError
@@ -89,17 +91,20 @@ def _stage(
     actors: int,
     gpus: float = 0.0,
 ) -> ray.data.Dataset:
-    return dataset.map_batches(
-        blocks,
-        batch_size=1,
-        batch_format="pyarrow",
-        fn_constructor_args=arguments,
-        compute=ActorPoolStrategy(size=actors, max_tasks_in_flight_per_actor=_IN_FLIGHT),
-        num_cpus=_STAGE_CPUS,
-        num_gpus=gpus or None,
-        max_restarts=_MAX_RESTARTS,
-        max_task_retries=_MAX_TASK_RETRIES,
-    )
+    with warnings.catch_warnings():
+        # Bounds on restarts have no named parameter yet; passing them as Ray does is deprecated.
+        warnings.simplefilter("ignore", category=RayDeprecationWarning)
+        return dataset.map_batches(
+            blocks,
+            batch_size=1,
+            batch_format="pyarrow",
+            fn_constructor_args=arguments,
+            compute=ActorPoolStrategy(size=actors, max_tasks_in_flight_per_actor=_IN_FLIGHT),
+            num_cpus=_STAGE_CPUS,
+            num_gpus=gpus or None,
+            max_restarts=_MAX_RESTARTS,
+            max_task_retries=_MAX_TASK_RETRIES,
+        )
 
 
 class PrepareBlocks:
