@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 from starlette.types import ASGIApp
@@ -72,12 +72,12 @@ def _document(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]  # the way FastAPI documents
 
     @app.get("/docs", include_in_schema=False, response_class=HTMLResponse)
-    async def docs() -> str:
-        return render(app.openapi())
+    async def docs(request: Request) -> str:
+        return render(app.openapi(), base=str(request.base_url).rstrip("/"))
 
     @app.get("/", include_in_schema=False, response_class=HTMLResponse)
-    async def root() -> str:
-        return render(app.openapi())
+    async def root(request: Request) -> str:
+        return await docs(request)
 
 
 def _schemas(models: Iterable[type[BaseModel]]) -> dict[str, Any]:

@@ -37,14 +37,14 @@ _START = """curl -s {base}/v1/search \\
   -d '{{"query": "How long are access tokens valid?", "top_k": 3}}'"""
 
 
-def render(document: Mapping[str, Any]) -> str:
-    """OpenAPI 3.1 document -> a complete page."""
+def render(document: Mapping[str, Any], *, base: str) -> str:
+    """OpenAPI 3.1 document -> a complete page; `base` is where the reader reached it."""
     info = document["info"]
     body = "\n".join(
         (
             f"<h1>{_text(info['title'])} API</h1><p>{_text(info['description'])}</p>",
             _INTRODUCTION,
-            f"<pre>{_text(_START.format(base='http://127.0.0.1:8730'))}</pre>",
+            f"<pre>{_text(_START.format(base=base))}</pre>",
             "<h2>Endpoints</h2>",
             *_operations(document),
             "<h2>Shapes</h2>",
