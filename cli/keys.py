@@ -19,7 +19,7 @@ from cluster.settings import Settings, load_settings
 from cluster.stack.control import ensure_up
 from cluster.stores.open import open_ledger
 from cluster.stores.protocols import Transaction
-from serve.secret import key_id_of, new_secret, secret_digest
+from serve.secret import new_key, secret_digest
 
 Result = TypeVar("Result")
 Words = TypeVar("Words", str, str | None)
@@ -49,15 +49,13 @@ def create(  # noqa: PLR0917  # called with names by the command line
 ) -> None:
     """Make a key; its secret is shown once."""
     settings = load_settings()
-    secret = new_secret()
-    key = ApiKey(
-        key_id=key_id_of(secret),
+    secret, key = new_key(
         tenant=_worded(settings.tenant if tenant is None else tenant, "--tenant"),
         role=role,
         name=name,
         owner=_worded(owner, "--owner"),
         agent=_worded(agent, "--agent"),
-        created_at=SystemClock().now(),
+        now=SystemClock().now(),
     )
     _with_ledger(settings, lambda tx: tx.keys.put(key, secret_sha256=secret_digest(secret)))
     if as_json:

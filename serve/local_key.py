@@ -6,9 +6,8 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-from cluster.model import ApiKey
 from cluster.stores.protocols import Ledger
-from serve.secret import key_id_of, new_secret, secret_digest
+from serve.secret import new_key, secret_digest
 
 NAME = "local"
 
@@ -22,16 +21,7 @@ async def ensure_local_key(ledger: Ledger, *, path: Path, tenant: str, now: date
         found = await tx.keys.find(secret_digest(secret)) if secret else None
         if found is not None and (found.tenant, found.role) == (tenant, "admin"):
             return
-        secret = new_secret()
-        key = ApiKey(
-            key_id=key_id_of(secret),
-            tenant=tenant,
-            role="admin",
-            name=NAME,
-            owner=None,
-            agent=None,
-            created_at=now,
-        )
+        secret, key = new_key(tenant=tenant, role="admin", name=NAME, now=now)
         await tx.keys.put(key, secret_sha256=secret_digest(secret))
     _write(path, secret)
 

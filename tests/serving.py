@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from cluster import ids
 from cluster.clock import FixedClock
 from cluster.indexer import Indexer
-from cluster.model import ApiKey, Chunk, Metadata, Revision, Role, Turn, Vector
+from cluster.model import Chunk, Metadata, Revision, Role, Turn, Vector
 from cluster.models.hashing import HashingEmbedder
 from cluster.settings import Settings
 from cluster.stores.memory.ledger import MemoryLedger
@@ -26,7 +26,7 @@ from serve.api.application import build_api
 from serve.api.gate import Limits
 from serve.channels.semantic import EncodeQuery
 from serve.metrics import Metrics
-from serve.secret import key_id_of, new_secret, secret_digest
+from serve.secret import new_key, secret_digest
 from serve.service import Service, build_service
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -133,16 +133,7 @@ async def make_key(
     ledger: Ledger, *, tenant: str = TENANT, role: Role = "read", owner: str | None = None
 ) -> str:
     """A new key's secret."""
-    secret = new_secret()
-    key = ApiKey(
-        key_id=key_id_of(secret),
-        tenant=tenant,
-        role=role,
-        name="tests",
-        owner=owner,
-        agent=None,
-        created_at=NOW,
-    )
+    secret, key = new_key(tenant=tenant, role=role, name="tests", now=NOW, owner=owner)
     async with ledger.transaction() as tx:
         await tx.keys.put(key, secret_sha256=secret_digest(secret))
     return secret

@@ -12,45 +12,28 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Mapping
-from types import TracebackType
 
 from cluster.clock import SystemClock
 from cluster.models.open import open_embedder
 from cluster.settings import Settings, load_settings
 from eval.bench.corpus import passages
 from eval.bench.prepare import ingest_made_up
+from ingest.progress import Silent
 
 TENANT = "bench-ingest"
 BATCH = 512
 
 
-class Stopwatch:
+class Stopwatch(Silent):
     """Notes when the first chunks were written, so that start-up can be left out."""
 
     def __init__(self) -> None:
         self.began = time.perf_counter()
         self.first: tuple[float, int] | None = None
 
-    def __enter__(self) -> Stopwatch:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
-
-    def total(self, items: int) -> None:
-        """Not of interest."""
-
     def advanced(self, counts: Mapping[str, int]) -> None:
         if self.first is None and counts.get("chunks", 0):
             self.first = (time.perf_counter(), counts["chunks"])
-
-    def say(self, words: str) -> None:
-        """Not of interest."""
 
 
 def bench(settings: Settings, *, count: int, words: int) -> None:

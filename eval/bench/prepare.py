@@ -8,15 +8,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cluster.clock import Clock, SystemClock
-from cluster.model import ApiKey, Scope
+from cluster.clock import SystemClock
 from cluster.settings import Settings
 from cluster.stores.open import open_ledger
 from eval.bench.corpus import write_jsonl
 from ingest.open import open_surroundings
 from ingest.progress import Summary, Watcher, watcher
 from ingest.run import Request, ingest
-from serve.secret import key_id_of, new_secret, secret_digest
+from serve.secret import new_key, secret_digest
 
 
 def ingest_made_up(
@@ -42,23 +41,14 @@ async def visible_chunks(settings: Settings, *, tenant: str) -> int:
     ledger = await open_ledger(settings)
     try:
         async with ledger.transaction() as tx:
-            return (await tx.documents.counts(Scope(tenant=tenant).tenant))["chunks"]
+            return (await tx.documents.counts(tenant))["chunks"]
     finally:
         await ledger.close()
 
 
-async def new_reader_key(settings: Settings, *, tenant: str, clock: Clock | None = None) -> str:
+async def new_reader_key(settings: Settings, *, tenant: str) -> str:
     """A fresh key that may read `tenant`."""
-    secret = new_secret()
-    key = ApiKey(
-        key_id=key_id_of(secret),
-        tenant=tenant,
-        role="read",
-        name="bench",
-        owner=None,
-        agent=None,
-        created_at=(clock or SystemClock()).now(),
-    )
+    secret, key = new_key(tenant=tenant, role="read", name="bench", now=SystemClock().now())
     ledger = await open_ledger(settings)
     try:
         async with ledger.transaction() as tx:
