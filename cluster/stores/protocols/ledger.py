@@ -1,0 +1,55 @@
+"""The ledger: transactions that hand out narrow parts, wake-ups and leases."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from cluster.stores.protocols.documents import Documents, VectorCache
+from cluster.stores.protocols.operations import Generations, Keys, Runs, Uploads
+from cluster.stores.protocols.outbox import Outbox
+
+
+class Transaction(Protocol):
+    """All parts share one database transaction."""
+
+    @property
+    def documents(self) -> Documents: ...
+    @property
+    def vectors(self) -> VectorCache: ...
+    @property
+    def outbox(self) -> Outbox: ...
+    @property
+    def runs(self) -> Runs: ...
+    @property
+    def uploads(self) -> Uploads: ...
+    @property
+    def keys(self) -> Keys: ...
+    @property
+    def generations(self) -> Generations: ...
+
+
+class Lease(Protocol):
+    """The right to do something alone, while the `Ledger.lease` block lasts."""
+
+    async def check(self) -> None:
+        """`StoreUnavailable` when the right may have been lost; leave the block then."""
+        ...
+
+
+class Ledger(Protocol):
+    """The truth. Leaving the block normally commits; an exception rolls everything back."""
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]: ...
+
+    def wake_ups(self) -> AsyncGenerator[None, None]:
+        """Yields soon after index work or an upload was added, and once a second anyway,
+        also while the store is out of reach."""
+        ...
+
+    def lease(self, name: str) -> AbstractAsyncContextManager[Lease]:
+        """Enter as the only holder of `name` among all processes; waits for the former one."""
+        ...
+
+    async def close(self) -> None: ...
