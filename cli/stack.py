@@ -16,6 +16,8 @@ from cluster.stack import control
 from cluster.stack.contents import Contents, look_into
 from cluster.stack.services import module_service, store_services
 from cluster.stack.spec import Port, Probe, ServiceSpec
+from cluster.stores.open import postgres_url
+from cluster.stores.postgres.migrate import migrate
 
 KIB = 1024
 
@@ -36,11 +38,15 @@ def up() -> None:
     """Start the local stack; returns when it answers."""
     settings = load_settings()
     typer.echo(f"palimpsest in {settings.data_dir}")
+    nothing_ran = control.status(settings).supervisor == "none"
     try:
         found = control.up(settings, service_specs(settings), say=typer.echo)
     except KeyboardInterrupt:
         typer.echo("it goes on starting in the background; `palimpsest down` ends that")
         raise typer.Exit(130) from None
+    if nothing_ran and settings.postgres.url is None:
+        # Every process on this ledger was started just now: none of an older version is left.
+        asyncio.run(migrate(postgres_url(settings), settings.postgres, finish=True))
     typer.echo(f"answers at {found.serve}  ·  stop with `palimpsest down`")
 
 

@@ -37,6 +37,8 @@ class PostgresSettings(_Section):
     connect_timeout_s: float = Field(5.0, gt=0)
     statement_timeout_s: float = Field(30.0, gt=0)
     lock_timeout_s: float = Field(10.0, gt=0)
+    idle_in_transaction_timeout_s: float = Field(60.0, gt=0)
+    migration_timeout_s: float = Field(600.0, gt=0, description="of one step of a migration")
 
 
 class MilvusSettings(_Section):

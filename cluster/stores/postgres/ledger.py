@@ -28,6 +28,14 @@ POLL_S = 1.0
 
 _LEASE_CLASS = 0x70616C  # "pal": keeps leases apart from other users of advisory locks
 
+_KEEPALIVES = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+"""A server that vanished without a word is noticed within a minute, also by a listener."""
+
 Pool = AsyncConnectionPool[Connection]
 
 
@@ -154,10 +162,12 @@ async def _notified(connection: Connection) -> None:
 
 def _with_limits(url: str, settings: PostgresSettings) -> str:
     """The connection text with time limits; options that the caller set stay."""
-    options = str(conninfo_to_dict(url).get("options") or "")
+    chosen = conninfo_to_dict(url)
+    options = str(chosen.get("options") or "")
     limits = {
         "statement_timeout": round(settings.statement_timeout_s * 1000),
         "lock_timeout": round(settings.lock_timeout_s * 1000),
+        "idle_in_transaction_session_timeout": round(settings.idle_in_transaction_timeout_s * 1000),
         "timezone": "UTC",
         # Our statements are short and find their rows by index: planned for solid-state disks,
         # and never worth compiling.
@@ -170,4 +180,5 @@ def _with_limits(url: str, settings: PostgresSettings) -> str:
         options=f"{ours} {options}".strip(),
         connect_timeout=max(2, round(settings.connect_timeout_s)),
         application_name="palimpsest",
+        **{name: value for name, value in _KEEPALIVES.items() if name not in chosen},
     )
