@@ -39,9 +39,10 @@ INGEST = (
     "ingest.retired",
     "ingest.run_ended",
 )
+UPLOAD = ("upload.committed",)
 DELETE = ("delete.committed",)
 
-POINTS = (*INDEXER, *INGEST, *DELETE)
+POINTS = (*INDEXER, *INGEST, *UPLOAD, *DELETE)
 
 
 class KillPoint:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Response
 
 from cluster.errors import InvalidFilter, NotFound
 from cluster.filters import Filter, parse_filter
+from cluster.kill_points import reached
 from cluster.model import Scope, StoredPassage
 from rerank.citations import citation_of
 from rerank.dedup import Block
@@ -93,6 +94,7 @@ async def delete_document(document_id: str, key: Writer, service: TheService) ->
     known_form(document_id, "document")
     async with service.ledger.transaction() as tx:
         deleted = await tx.documents.delete(scope_of(key), [document_id])
+    reached("delete.committed")
     if not deleted:
         raise NotFound(f"there is no document {document_id}")
     return Response(status_code=204)

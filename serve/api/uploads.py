@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 
 from cluster.errors import InvalidRequest, NotFound
 from cluster.ids import content_id, sha256_hex
+from cluster.kill_points import reached
 from cluster.model import ApiKey, ItemProblem, Run
 from serve.api.auth import Reader, TheService, Writer
 from serve.api.documented import problems
@@ -269,6 +270,7 @@ async def _store(service: Service, run: Run, given: Upload, arguments: Mapping[s
             content=given.content,
             arguments=arguments,
         )
+    reached("upload.committed")
     return run
 
 
