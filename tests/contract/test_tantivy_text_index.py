@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tantivy import Index
 
 from cluster.errors import InvalidRequest, StoreRejected, StoreUnavailable
+from cluster.stores.protocols import TextRow
 from cluster.stores.tantivy.index import TantivyTextIndex
+from cluster.stores.tantivy.rows import build_schema, document
 from contract.text_index import TextIndexContract, ids, row, scanned
 
 WRITER = """
@@ -224,3 +228,47 @@ async def write_until_it_fails(index: TantivyTextIndex, written: list[str]) -> N
             [row(name, ["word", *(name + word for word in words)]) for name in names]
         )
         written += names
+
+
+@pytest.mark.parametrize("how", ["moved", "removed"])
+async def test_the_writer_begins_anew_where_its_folder_went(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "text"
+    writing = TantivyTextIndex.open(path, writer_heap_mb=16)
+    await writing.upsert([row(f"old{number}") for number in range(50)])
+    reading = TantivyTextIndex.open(path, read_only=True)
+    assert len(await scanned(reading)) == 50
+    if how == "moved":
+        path.rename(tmp_path / "text.damaged-1")
+    else:
+        shutil.rmtree(path)
+    assert await writing.versions(["old1"]) == {}
+    await writing.upsert([row("new", version=3)])
+    for _ in range(3):
+        await writing.upsert([row("newer")])
+    assert await scanned(reading) == await scanned(writing) == {"new": 3, "newer": 1}
+    await writing.close()
+    again = TantivyTextIndex.open(path)
+    assert await again.versions(["new", "old1"]) == {"new": 3}
+    await again.close()
+
+
+async def test_rows_that_another_program_doubled_are_all_seen(tmp_path: Path) -> None:
+    index = TantivyTextIndex.open(tmp_path)
+    await index.upsert([row("a"), row("b"), row("c")])
+    await index.close()
+    double(tmp_path, row("b", version=7), times=3)
+    index = TantivyTextIndex.open(tmp_path)
+    assert await index.copies(["a", "b", "c", "d"]) == {"a": 1, "b": 4, "c": 1}
+    assert (await index.versions(["a", "b", "c"])).keys() == {"a", "b", "c"}
+    await index.upsert([row("b", version=9)])
+    assert await index.copies(["b"]) == {"b": 1}
+    assert await index.versions(["b"]) == {"b": 9}
+    await index.close()
+
+
+def double(path: Path, again: TextRow, *, times: int) -> None:
+    """Add a row without removing what has its id, as no writer of ours does."""
+    writer = Index(build_schema(), path=str(path), reuse=True).writer(num_threads=1)
+    for _ in range(times):
+        writer.add_document(document(again))
+    writer.commit()

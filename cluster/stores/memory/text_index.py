@@ -60,6 +60,9 @@ class MemoryTextIndex:
         asked = require(chunk_ids, "chunk ids")
         return {name: self._versions[name] for name in asked if name in self._versions}
 
+    async def copies(self, chunk_ids: Sequence[str]) -> dict[str, int]:
+        return dict.fromkeys(await self.versions(chunk_ids), 1)
+
     async def scan(self) -> AsyncIterator[list[tuple[str, int]]]:
         self._check_open()
         rows = list(self._versions.items())

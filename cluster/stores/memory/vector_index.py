@@ -45,6 +45,10 @@ class MemoryVectorIndex:
         asked = require(chunk_ids, "chunk ids")
         return {name: self._rows[name].row.version for name in asked if name in self._rows}
 
+    async def copies(self, chunk_ids: Sequence[str]) -> dict[str, int]:
+        asked = require(chunk_ids, "chunk ids")
+        return {name: 1 for name in asked if name in self._rows}
+
     async def scan(self) -> AsyncIterator[list[tuple[str, int]]]:
         held = [(name, row.row.version) for name, row in self._rows.items()]
         for start in range(0, len(held), SCAN_ROWS):

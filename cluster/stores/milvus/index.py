@@ -115,6 +115,15 @@ class MilvusVectorIndex:
             found.update(await self._probe(ids))
         return found
 
+    async def copies(self, chunk_ids: Sequence[str]) -> dict[str, int]:
+        """Rows stored under each of these ids: a server keeps both rows of a repeated insert,
+        and its queries show one of them. Counted over many ids at once, then by halves."""
+        found: dict[str, int] = {}
+        for ids in _lists(require(chunk_ids, "chunk ids"), IDS_AT_ONCE):
+            known = [chunk_id for chunk_id in dict.fromkeys(ids) if storable(chunk_id)]
+            found.update(await self._copies(known))
+        return found
+
     async def scan(self) -> AsyncIterator[list[tuple[str, int]]]:
         iterator = await self._call("scan", self._iterator)
         while batch := await self._call("scan", lambda client, _: iterator.next()):
@@ -196,6 +205,30 @@ class MilvusVectorIndex:
                 )[0]:
                     found[hit["chunk_id"]] = int(hit["version"])
         return found
+
+    async def _copies(self, ids: list[str]) -> dict[str, int]:
+        [counted] = await self._query(ids, ["count(*)"]) if ids else [{"count(*)": 0}]
+        stored = int(counted["count(*)"])
+        if stored == 0 or len(ids) == 1:
+            return dict.fromkeys(ids, stored) if stored else {}
+        there = {row["chunk_id"] for row in await self._query(ids, ["chunk_id"])}
+        if len(there) == stored:
+            return dict.fromkeys(there, 1)
+        middle = len(ids) // 2
+        return await self._copies(ids[:middle]) | await self._copies(ids[middle:])
+
+    async def _query(self, ids: Sequence[str], fields: list[str]) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = await self._call(
+            "query",
+            lambda client, timeout_s: client.query(
+                self._name,
+                filter=ids_in(ids),
+                output_fields=fields,
+                consistency_level="Strong",
+                timeout=timeout_s,
+            ),
+        )
+        return rows
 
     async def _by_vector(self, ids: Sequence[str]) -> list[tuple[Vector, list[str]]]:
         known = [chunk_id for chunk_id in dict.fromkeys(ids) if storable(chunk_id)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -52,6 +53,7 @@ class TantivyTextIndex:
         self._index: Index | None = None
         self._writer: IndexWriter | None = None
         self._seen: tuple[int, int] | None = None
+        self._folder: tuple[int, int] | None = None
         self._closed = False
 
     @classmethod
@@ -86,13 +88,11 @@ class TantivyTextIndex:
         )
 
     async def versions(self, chunk_ids: Sequence[str]) -> dict[str, int]:
-        asked = list(require(chunk_ids, "chunk ids"))
-        query = Query.term_set_query(self._schema, CHUNK_ID, asked)
-        return dict(
-            await asyncio.to_thread(
-                self._read, lambda searcher: _rows(searcher, query, limit=len(asked))
-            )
-        )
+        return dict(await self._stored(chunk_ids))
+
+    async def copies(self, chunk_ids: Sequence[str]) -> dict[str, int]:
+        """Rows stored under each of these ids; more than one only where another program wrote."""
+        return dict(Counter(chunk_id for chunk_id, _ in await self._stored(chunk_ids)))
 
     async def scan(self) -> AsyncIterator[list[tuple[str, int]]]:
         searcher: Searcher = await asyncio.to_thread(self._read, lambda searcher: searcher)
@@ -106,6 +106,13 @@ class TantivyTextIndex:
         """Waits for merges that run; afterwards another process may write."""
         await asyncio.to_thread(self._close)
 
+    async def _stored(self, chunk_ids: Sequence[str]) -> list[tuple[str, int]]:
+        asked = list(require(chunk_ids, "chunk ids"))
+        query = Query.term_set_query(self._schema, CHUNK_ID, asked)
+        return await asyncio.to_thread(
+            self._read, lambda searcher: _all_rows(searcher, query, expected=len(asked))
+        )
+
     def _upsert(self, latest: dict[str, TextRow]) -> None:
         self._write(tuple(latest), [document(row) for row in latest.values()])
 
@@ -115,6 +122,7 @@ class TantivyTextIndex:
             self._check_open()
             if self._read_only:
                 raise StoreRejected(STORE, f"{self._path} is open for reading only")
+            self._notice_another_folder()
             writer = self._writer or self._open_writer()
             try:
                 for chunk_id in forget:
@@ -124,12 +132,17 @@ class TantivyTextIndex:
                 writer.commit()
                 self._opened().reload()
             except (ValueError, OSError) as error:
-                self._writer = None
+                self._writer = self._index = None
                 del writer  # gives its lock back; the next write starts anew on the last commit
                 raise StoreUnavailable(STORE, _why_not_written(self._path, error)) from error
 
     def _read(self, ask: Callable[[Searcher], Answer]) -> Answer:
         self._check_open()
+        if not self._read_only:
+            with self._writing:
+                self._notice_another_folder()
+                if self._index is None:
+                    self._open_writer()
         index = self._opened()
         try:
             self._catch_up(index)
@@ -186,12 +199,19 @@ class TantivyTextIndex:
             self._index = self._open_index()
         try:
             self._writer = self._index.writer(heap_size=self._heap_bytes, num_threads=1)
+            self._folder = _identity(self._path)
         except (ValueError, OSError) as error:
             reason = str(error)
             if "LockBusy" in reason:
                 reason = "another process writes there; stop it first"
             raise StoreUnavailable(STORE, f"cannot write to {self._path}: {reason}") from error
         return self._writer
+
+    def _notice_another_folder(self) -> None:
+        """The folder was moved away, to be built again: a writer that went on from what it
+        remembers would refer to files that are not there."""
+        if self._index is not None and self._folder != _identity(self._path):
+            self._writer = self._index = None
 
     def _catch_up(self, index: Index) -> None:
         """See the commits of the writing process; it replaces `meta.json` with each."""
@@ -211,6 +231,14 @@ class TantivyTextIndex:
                 writer.wait_merging_threads()
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino)
+
+
 def _why_not_written(path: Path, error: Exception) -> str:
     if "os error 28" in str(error) or "StorageFull" in str(error):
         return f"cannot write to {path}: the disk is full; free some space and call again"
@@ -222,6 +250,14 @@ def _rows(searcher: Searcher, query: Query, *, limit: int) -> list[tuple[str, in
     found = searcher.search(query, max(1, limit), count=False).hits
     documents = (searcher.doc(address) for _, address in found)
     return [(held[CHUNK_ID][0], held[VERSION][0]) for held in documents]
+
+
+def _all_rows(searcher: Searcher, query: Query, *, expected: int) -> list[tuple[str, int]]:
+    """As `_rows`, also where one id was written twice: no row pushes another one out."""
+    limit = expected + 1
+    while len(rows := _rows(searcher, query, limit=limit)) == limit:
+        limit *= 2
+    return rows
 
 
 def _best(searcher: Searcher, query: Query, *, limit: int) -> list[tuple[str, float]]:
