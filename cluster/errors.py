@@ -3,7 +3,8 @@
 PalimpsestError
 ├── InvalidRequest        the caller must change the request; never retried
 │   ├── InvalidSettings   a configuration key is wrong or unknown
-│   └── InvalidFilter     a filter names an unknown field, or its value does not fit
+│   ├── InvalidFilter     a filter names an unknown field, or its value does not fit
+│   └── EncoderChanged    written for an encoder that is not, or no longer, the ledger's
 ├── NotFound              the thing does not exist, or not for this caller
 ├── NotAuthenticated      no key, or a key that is unknown or revoked
 ├── NotAllowed            the caller's role does not reach that far
@@ -36,6 +37,14 @@ class InvalidSettings(InvalidRequest):
 
 class InvalidFilter(InvalidRequest):
     """A filter names an unknown field, or its value does not fit the field."""
+
+
+class EncoderChanged(InvalidRequest):
+    """What was to be written belongs to an encoder that is not, or no longer, the ledger's."""
+
+
+class Forgotten(InvalidRequest):
+    """The content was forgotten on purpose; it stays away until that is lifted."""
 
 
 class NotFound(PalimpsestError):
