@@ -1,15 +1,19 @@
-"""Drains the outbox: brings both indexes to the ledger's state, then shows what both can find.
+"""Drains the outbox: brings all indexes to the ledger's state, then shows what can be found.
 
 One indexer at a time, guarded by the ledger's lease. Every step may be done twice: rows carry
 the ledger's version, an entry leaves the outbox only if its version is still the one that was
-taken, and a revision becomes visible only when a probe finds all of its chunks in both indexes.
+taken, and a revision becomes visible only when a probe finds all of its chunks in the text index
+and in the vector index of the active generation.
+
+A row that an index refuses rests, longer each time, and is set aside after some attempts; an
+index that is out of reach costs no attempt.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -17,18 +21,11 @@ from typing import Any, TypeVar
 
 from cluster.clock import Clock
 from cluster.errors import InvalidRequest, StoreRejected, StoreUnavailable
-from cluster.model import Scope
-from cluster.stores.protocols import (
-    IndexWork,
-    Lease,
-    Ledger,
-    TextIndex,
-    TextRow,
-    Transaction,
-    VectorIndex,
-    VectorRow,
-)
-from cluster.text.terms import document_terms
+from cluster.index_writes import Written, write_out
+from cluster.kill_points import reached
+from cluster.settings import IndexerSettings
+from cluster.stores.protocols import Failure, Lease, Ledger, OutboxEntry, VectorIndex
+from cluster.stores.views import Views
 
 LEASE = "indexer"
 PROBE_IDS = 1000
@@ -53,10 +50,14 @@ BULK_ROWS = 1000
 QUIET = timedelta(seconds=30)
 """An idle time after which fewer rows are flushed, too."""
 
+FIRST_TRY_REST = timedelta(seconds=1)
+"""Rest of an entry whose row was refused; doubles with each attempt up to `MAX_TRY_REST`."""
+
+MAX_TRY_REST = timedelta(minutes=5)
+
 FIRST_BACK_OFF_S = 0.5
 MAX_BACK_OFF_S = 10.0
 
-SomeRow = TypeVar("SomeRow", VectorRow, TextRow)
 Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
@@ -64,12 +65,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexerStatus:
-    """Totals since this indexer was made. `open_entries`, `lag` as of the last drain;
-    `rows_per_s` over the last drain that did something; `stuck` revisions are not found in an
-    index however often they are written."""
+    """Totals since this indexer was made. `open_entries`, `set_aside`, `lag` as of the last
+    drain; `rows_per_s` over the last drain that did something; `stuck` revisions are not found
+    in an index however often they are written."""
 
     active: bool = False
     open_entries: int = 0
+    set_aside: int = 0
     lag: timedelta = timedelta(0)
     written: int = 0
     removed: int = 0
@@ -90,17 +92,27 @@ class _Probes:
     not_before: datetime
 
 
+def try_rest(attempts: int, *, max_attempts: int) -> timedelta | None:
+    """How long an entry rests after so many failed attempts; `None`: it is set aside."""
+    if attempts >= max_attempts:
+        return None
+    return min(MAX_TRY_REST, FIRST_TRY_REST * (1 << min(attempts - 1, 20)))
+
+
 class Indexer:
     def __init__(
-        self, ledger: Ledger, vectors: VectorIndex, texts: TextIndex, clock: Clock
+        self,
+        ledger: Ledger,
+        views: Views,
+        clock: Clock,
+        settings: IndexerSettings | None = None,
     ) -> None:
         self._ledger = ledger
-        self._vectors = vectors
-        self._texts = texts
+        self._views = views
         self._clock = clock
+        self._settings = settings or IndexerSettings()
         self._status = IndexerStatus()
         self._probes: dict[str, _Probes] = {}
-        self._refused: dict[tuple[str, int], datetime] = {}
         self._unflushed = 0
         self._last_write: datetime | None = None
 
@@ -112,15 +124,16 @@ class Indexer:
     async def drain(self, limit: int = 512) -> int:
         """Do the oldest `limit` entries and publish what is complete; how many were done.
 
-        `StoreUnavailable` leaves the entries owed. What an index refuses for good is reported
-        in `status` and keeps its revision from becoming visible; of one that is visible already
-        it is tried again after `REST`, so that a flag does not stay wrong.
+        `StoreUnavailable` leaves the entries owed. What an index refuses stays owed as well,
+        which keeps a pending revision from becoming visible; it rests, and is set aside with
+        the reason after `max_attempts`.
         """
         done = await self._work_off(limit)
         await self.publish_found()
         async with self._ledger.transaction() as tx:
             count, age = await tx.outbox.lag()
-        self._status = replace(self._status, open_entries=count, lag=age)
+            aside = await tx.outbox.aside()
+        self._status = replace(self._status, open_entries=count, lag=age, set_aside=aside)
         return done
 
     async def publish_found(self) -> int:
@@ -134,6 +147,7 @@ class Indexer:
         if not pending:
             return 0
         found = await self._found([row for chunks in pending.values() for row in chunks.items()])
+        reached("indexer.probed")
         missing = {key: chunks.keys() - found for key, chunks in pending.items()}
         self._remember_probes(missing, now=now)
         ready = [key for key, chunks in missing.items() if not chunks]
@@ -147,6 +161,7 @@ class Indexer:
             shown = await tx.documents.publish(ready, now=now, settled=True) if ready else 0
             if lost:
                 await tx.documents.requeue(lost)
+        reached("indexer.published")
         self._count(published=shown, requeued=len(lost))
         return shown
 
@@ -186,72 +201,70 @@ class Indexer:
     async def _work_off(self, limit: int) -> int:
         started = asyncio.get_running_loop().time()
         now = self._clock.now()
-        self._refused = {key: until for key, until in self._refused.items() if now < until}
+        live = await self._views.vector_indexes()
+        if not live:
+            return 0
         async with self._ledger.transaction() as tx:
-            taken = await tx.outbox.take(limit=limit + len(self._refused))
-            entries = [one for one in taken if (one.chunk_id, one.version) not in self._refused]
-            entries = entries[:limit]
-            if not entries:
-                return 0
-            work = await tx.outbox.work([entry.chunk_id for entry in entries])
-        refused = await self._apply(work)
-        async with self._ledger.transaction() as tx:
-            owed = await _shown_ones(tx, [one for one in work if one.chunk_id in refused])
-            if done := [one for one in entries if one.chunk_id not in owed]:
-                await tx.outbox.done(done)
-        for one in entries:
-            if one.chunk_id in owed:
-                self._refused[one.chunk_id, one.version] = now + REST
+            entries = await tx.outbox.take(limit=limit, targets=list(live), now=now)
+        reached("indexer.taken")
+        # Asked again: a generation that is live since before an entry was made must get it.
+        live = await self._views.vector_indexes()
+        entries = [one for one in entries if not one.target or one.target in live]
+        if not entries or not live:
+            return 0
+        written = await self._write(entries, live)
+        await self._settle(entries, written, now=now)
+        reached("indexer.done")
         took_s = asyncio.get_running_loop().time() - started
         self._status = replace(self._status, rows_per_s=len(entries) / max(took_s, 1e-6))
         return len(entries)
 
-    async def _apply(self, work: Sequence[IndexWork]) -> set[str]:
-        """The chunks that an index refused."""
-        gone = [one.chunk_id for one in work if one.row is None]
-        text_rows = await asyncio.to_thread(_text_rows, work)
-        vector_rows = []
-        for one in work:
-            if one.row is not None and one.vector is not None:
-                vector_rows.append(VectorRow(row=one.row, vector=one.vector))
-            elif one.row is not None:
-                self._report(f"chunk {one.chunk_id}: its vector is not in the ledger")
-        if gone:
-            await self._vectors.delete(gone)
-            await self._texts.delete(gone)
-        refused = await self._write(vector_rows, self._vectors.upsert)
-        refused |= await self._write(text_rows, self._texts.upsert)
+    async def _write(
+        self, entries: Sequence[OutboxEntry], live: Mapping[str, VectorIndex]
+    ) -> Written:
+        chunks = list(dict.fromkeys(one.chunk_id for one in entries))
+        async with self._ledger.transaction() as tx:
+            work = await tx.outbox.work(chunks, fingerprints=list(live))
+        written = await write_out(
+            entries, work, vector_indexes=live, text_index=self._views.text_index
+        )
         self._unflushed += len(work)
         self._last_write = self._clock.now()
-        self._count(written=len(text_rows), removed=len(gone))
-        return refused
+        self._count(written=written.written, removed=written.removed)
+        return written
 
-    async def _write(
-        self, rows: Sequence[SomeRow], upsert: Callable[[Sequence[SomeRow]], Awaitable[None]]
-    ) -> set[str]:
-        """Write all but the rows that the index refuses; those are found by halving. Their
-        chunks."""
-        if not rows:
-            return set()
-        try:
-            await upsert(rows)
-        except StoreRejected as error:
-            if len(rows) == 1:
-                self._report(f"chunk {rows[0].row.chunk_id}: {error}")
-                return {rows[0].row.chunk_id}
-            middle = len(rows) // 2
-            refused = await self._write(rows[:middle], upsert)
-            return refused | await self._write(rows[middle:], upsert)
-        return set()
+    async def _settle(
+        self, entries: Sequence[OutboxEntry], written: Written, *, now: datetime
+    ) -> None:
+        failures = [self._failure(one, why, now=now) for one, why in written.failures.items()]
+        done = [one for one in entries if one not in written.failures]
+        async with self._ledger.transaction() as tx:
+            if done:
+                await tx.outbox.done(done)
+            if failures:
+                await tx.outbox.failed(failures, now=now)
+            for target, chunks in written.owed.items():
+                await tx.outbox.owe(chunks, target=target)
+
+    def _failure(self, entry: OutboxEntry, reason: str, *, now: datetime) -> Failure:
+        rest = try_rest(entry.attempts + 1, max_attempts=self._settings.max_attempts)
+        fate = "set aside" if rest is None else f"tried again in {rest.total_seconds():g} s"
+        self._report(f"chunk {entry.chunk_id}: {reason} ({fate})")
+        return Failure(entry=entry, reason=reason, not_before=None if rest is None else now + rest)
 
     async def _found(self, rows: Sequence[tuple[str, int]]) -> set[str]:
-        """The chunk ids that both indexes have in the wanted version."""
+        """The chunk ids that the text index and the active generation's index have in the
+        wanted version."""
         found: set[str] = set()
+        live = await self._views.vector_indexes()
+        active = next(iter(live.values()), None)
+        if active is None:
+            return found
         for start in range(0, len(rows), PROBE_IDS):
             part = rows[start : start + PROBE_IDS]
             ids = [chunk for chunk, _ in part]
             in_vectors, in_texts = await asyncio.gather(
-                self._vectors.versions(ids), self._texts.versions(ids)
+                active.versions(ids), self._views.text_index.versions(ids)
             )
             found.update(
                 chunk
@@ -282,7 +295,9 @@ class Indexer:
         """Called when idle: after bulk work at once, after a few rows when it has been quiet."""
         quiet = self._last_write is not None and self._clock.now() - self._last_write >= QUIET
         if self._unflushed >= BULK_ROWS or (self._unflushed and quiet):
-            await self._vectors.flush()
+            for index in (await self._views.vector_indexes()).values():
+                await index.flush()
+            reached("indexer.flushed")
             self._unflushed = 0
             self._count(flushes=1)
 
@@ -296,27 +311,6 @@ class Indexer:
     def _report(self, message: str) -> None:
         _log.warning("indexer: %s", message)
         self._status = replace(self._status, last_error=message, last_error_at=self._clock.now())
-
-
-async def _shown_ones(tx: Transaction, work: Sequence[IndexWork]) -> set[str]:
-    """The chunks whose revision is visible: no probe will owe them again."""
-    shown: set[str] = set()
-    for one in work:
-        if one.row is not None:
-            owner = one.row.fields["owner"]
-            scope = Scope(
-                tenant=str(one.row.fields["tenant"]), owner=None if owner is None else str(owner)
-            )
-            shown |= (await tx.documents.visible(scope, [one.chunk_id])).keys()
-    return shown
-
-
-def _text_rows(work: Iterable[IndexWork]) -> list[TextRow]:
-    return [
-        TextRow(row=one.row, terms=document_terms(one.indexed_text))
-        for one in work
-        if one.row is not None
-    ]
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, Result]) -> Result | None:

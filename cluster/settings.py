@@ -13,16 +13,16 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from cluster.errors import InvalidSettings
 
 PREFIX = "PALIMPSEST_"
 TEST_PREFIX = "PALIMPSEST_TEST_"
 NOT_SETTINGS = ("PALIMPSEST_CONFIG", "PALIMPSEST_API_KEY", "PALIMPSEST_URL")
-MAY_BE_SECRET = ("token", "url", "uri")
+MAY_BE_SECRET = ("token", "url", "uri", "api_key", "password")
 """Keys whose value an error message does not repeat: passwords are part of addresses."""
 
 
@@ -53,8 +53,37 @@ class MilvusSettings(_Section):
 
 
 class TextIndexSettings(_Section):
-    backend: Literal["tantivy"] = "tantivy"
+    backend: Literal["tantivy", "elasticsearch"] = "tantivy"
     writer_heap_mb: int = Field(64, ge=16, le=4096)
+    url: str | None = Field(None, description="https://… of Elasticsearch; several by commas")
+    api_key: str | None = Field(None, description="in place of user and password")
+    user: str | None = None
+    password: str | None = None
+    ca_file: Path | None = Field(None, description="certificate that signed the server's")
+    index: str = Field("palimpsest", pattern=r"^[a-z0-9][a-z0-9_-]{0,199}$")
+    timeout_s: float = Field(10.0, gt=0)
+    batch_rows: int = Field(1000, ge=1, le=10_000)
+    shards: int = Field(1, ge=1, le=1024)
+    replicas: int = Field(0, ge=0, le=20)
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if (self.backend == "elasticsearch") != (self.url is not None):
+            raise ValueError(
+                "text_index.backend elasticsearch and text_index.url belong together: set both, "
+                "or neither for the embedded index"
+            )
+        if (self.user is None) != (self.password is None):
+            raise ValueError("text_index.user and text_index.password: set both or neither")
+        if self.api_key is not None and self.user is not None:
+            raise ValueError("text_index.api_key or text_index.user with password, not both")
+        return self
+
+
+class IndexerSettings(_Section):
+    max_attempts: int = Field(
+        8, ge=1, le=1000, description="refusals after which a row is set aside"
+    )
 
 
 class EncoderSettings(_Section):
@@ -121,6 +150,7 @@ class Settings(_Section):
     postgres: PostgresSettings = PostgresSettings()
     milvus: MilvusSettings = MilvusSettings()
     text_index: TextIndexSettings = TextIndexSettings()
+    indexer: IndexerSettings = IndexerSettings()
     encoder: EncoderSettings = EncoderSettings()
     chunk: ChunkSettings = ChunkSettings()
     ingest: IngestSettings = IngestSettings()

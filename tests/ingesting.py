@@ -25,6 +25,7 @@ from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.memory.text_index import MemoryTextIndex
 from cluster.stores.memory.vector_index import MemoryVectorIndex
 from cluster.stores.protocols import DocumentSummary, Transaction
+from cluster.stores.views import FixedViews
 from ingest.claims import LocalClaims
 from ingest.link import LedgerLink
 from ingest.loop import Once, run_in_loop
@@ -97,7 +98,10 @@ class Bench:
 
     def index(self) -> None:
         async def work() -> None:
-            indexer = Indexer(self.ledger, self.vectors, self.texts, CLOCK)
+            views = FixedViews(
+                by_fingerprint={self.embedder.fingerprint: self.vectors}, text_index=self.texts
+            )
+            indexer = Indexer(self.ledger, views, CLOCK)
             while await indexer.drain() or await indexer.publish_found():
                 pass
 

@@ -20,7 +20,8 @@ from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.memory.text_index import MemoryTextIndex
 from cluster.stores.memory.vector_index import MemoryVectorIndex
 from cluster.stores.open import Stores
-from cluster.stores.protocols import Ledger, Prepared
+from cluster.stores.protocols import Ledger, Prepared, TextIndex
+from cluster.stores.views import FixedViews
 from cluster.text.versions import version_key
 from serve.api.application import build_api
 from serve.api.gate import Limits
@@ -116,9 +117,17 @@ async def fill(stores: Stores, batch: Sequence[Prepared]) -> None:
                 dict(zip(keys, vectors, strict=True)), fingerprint=EMBEDDER.fingerprint
             )
         await tx.documents.put(batch, now=NOW)
-    indexer = Indexer(stores.ledger, stores.vector_index, stores.text_index, FixedClock(NOW))
+    indexer = Indexer(stores.ledger, views_of(stores), FixedClock(NOW))
     while await indexer.drain():
         pass
+
+
+def views_of(stores: Stores, *, text_index: TextIndex | None = None) -> FixedViews:
+    """Both indexes, as one generation."""
+    return FixedViews(
+        by_fingerprint={EMBEDDER.fingerprint: stores.vector_index},
+        text_index=text_index or stores.text_index,
+    )
 
 
 def memory_stores() -> Stores:

@@ -19,6 +19,7 @@ from cluster.model import Generation
 from cluster.settings import Settings, load_settings
 from cluster.stack.probes import BEAT_S
 from cluster.stores.open import open_ledger, open_stores
+from cluster.stores.views import FixedViews
 
 LOOK_AGAIN_S = 0.5
 
@@ -40,7 +41,11 @@ async def serve(settings: Settings, beat: Path) -> None:
 async def _index(settings: Settings, generation: Generation, stop: asyncio.Event) -> None:
     stores = await open_stores(settings, generation, read_only_text=False)
     try:
-        indexer = Indexer(stores.ledger, stores.vector_index, stores.text_index, SystemClock())
+        views = FixedViews(
+            by_fingerprint={generation.fingerprint: stores.vector_index},
+            text_index=stores.text_index,
+        )
+        indexer = Indexer(stores.ledger, views, SystemClock(), settings.indexer)
         await indexer.run(stop)
     finally:
         await stores.close()

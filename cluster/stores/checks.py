@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from datetime import UTC, datetime
 from typing import TypeVar
 
 import numpy as np
 
-from cluster.errors import InvalidRequest
+from cluster.errors import Forgotten, InvalidRequest
 from cluster.model import Chunk, Revision, Vector
 from cluster.stores.protocols import Prepared
 
@@ -36,6 +36,12 @@ def require_limit(limit: int) -> int:
     if limit < 1:
         raise InvalidRequest(f"limit {limit}: it must be at least 1")
     return limit
+
+
+def require_target(target: str) -> str:
+    if not target:
+        raise InvalidRequest("an empty target; name the generation whose index is meant")
+    return target
 
 
 def storable(text: str) -> bool:
@@ -76,6 +82,12 @@ def check_same_owner(revision: Revision, *, tenant: str, owner: str | None) -> N
             f"document {revision.document_id}: it belongs to another tenant or owner; "
             "delete it there first, or store this one under another source or path"
         )
+
+
+def refuse_forgotten(reasons: Mapping[str, str]) -> None:
+    """`Forgotten` with the first reason; `reasons` by revision id."""
+    for revision, reason in sorted(reasons.items()):
+        raise Forgotten(f"revision {revision}: {reason}")
 
 
 def _check_revision(name: str, revision: Revision) -> None:
@@ -134,6 +146,7 @@ def _texts_of(revision: Revision) -> Iterable[str]:
     meta = revision.metadata
     yield from _strings(getattr(meta, name) for name in type(meta).__slots__)
     yield from meta.tags
+    yield from revision.derived_from
     for key, value in meta.provenance.items():
         yield from (key, value)
     if revision.turn is not None:

@@ -473,8 +473,8 @@ class DocumentsContract:
         assert found.row.fields["newest_edition"] is True
         assert (found.indexed_text, found.language) == ("a turn", "en")
         ((_, vector),) = vectors_of([one]).items()
-        assert found.vector is not None
-        assert found.vector.tolist() == vector.tolist()
+        assert set(found.vectors) == {FINGERPRINT}
+        assert found.vectors[FINGERPRINT].tolist() == vector.tolist()
 
     async def test_metadata_defaults_survive(self, ledger: Ledger) -> None:
         one = prepared(metadata={"language": "und", "author": "", "product_version": None})

@@ -177,7 +177,7 @@ class OperationsContract:
             found = await tx.outbox.work(asked)
         assert [work.chunk_id for work in found] == asked
         assert [work.row is None for work in found] == [False, False, True]
-        assert [work.vector is None for work in found] == [False, False, True]
+        assert [not work.vectors for work in found] == [False, False, True]
 
     async def test_vectors_are_kept_exactly_and_by_encoder(self, ledger: Ledger) -> None:
         vectors = {key: vector_of(key) for key in ("a", "b")}

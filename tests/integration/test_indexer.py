@@ -10,18 +10,20 @@ from datetime import datetime, timedelta
 import pytest
 
 from cluster.errors import StoreRejected, StoreUnavailable
-from cluster.indexer import MAX_PROBES, Indexer
+from cluster.indexer import MAX_TRY_REST, Indexer
 from cluster.model import Scope
-from cluster.settings import PostgresSettings
+from cluster.settings import IndexerSettings, PostgresSettings
 from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.memory.text_index import MemoryTextIndex
 from cluster.stores.memory.vector_index import MemoryVectorIndex
 from cluster.stores.postgres.ledger import PostgresLedger
 from cluster.stores.protocols import Ledger, Prepared, VectorRow
+from cluster.stores.views import FixedViews
 from contract.postgres import wipe
-from contract.samples import DIM, NOW, chunk_ids, prepared, put, vector_of
+from contract.samples import DIM, FINGERPRINT, NOW, chunk_ids, prepared, put, vector_of, vectors_of
 
 ACME = Scope(tenant="acme")
+MAX_ATTEMPTS = IndexerSettings().max_attempts
 
 
 @dataclass
@@ -75,7 +77,8 @@ class House:
     clock: MovableClock
 
     def indexer(self) -> Indexer:
-        return Indexer(self.ledger, self.vectors, self.texts, self.clock)
+        views = FixedViews(by_fingerprint={FINGERPRINT: self.vectors}, text_index=self.texts)
+        return Indexer(self.ledger, views, self.clock)
 
     async def shown(self, *batch: Prepared) -> set[str]:
         async with self.ledger.transaction() as tx:
@@ -190,19 +193,59 @@ async def test_a_refused_chunk_hides_only_its_document(house: House) -> None:
     await put(house.ledger, *good[:3], bad, *good[3:])
     house.vectors.refused = {bad.chunks[0].chunk_id}
     indexer = house.indexer()
-    for _ in range(2 * MAX_PROBES):
-        await exhaust(indexer)
-        house.clock.advance()
+    await exhaust(indexer)
     assert await house.shown(bad, *good) == {one.revision.path for one in good}
-    status = indexer.status()
-    assert status.stuck == (bad.revision.revision_id,)
-    assert bad.revision.revision_id in (status.last_error or "")
-    house.vectors.refused = set()
-    for _ in range(3):
+    assert (indexer.status().open_entries, indexer.status().set_aside) == (1, 0)
+    for _ in range(MAX_ATTEMPTS - 1):
+        house.clock.advance(MAX_TRY_REST)
         await exhaust(indexer)
-        house.clock.advance()
+    status = indexer.status()
+    assert (status.open_entries, status.set_aside) == (0, 1)
+    assert bad.chunks[0].chunk_id in (status.last_error or "")
+    async with house.ledger.transaction() as tx:
+        (aside,) = await tx.outbox.set_aside(limit=9)
+    assert (aside.path, aside.revision_state) == ("bad.md", "pending")
+    assert (aside.attempts, aside.since) == (MAX_ATTEMPTS, house.clock.now())
+    assert "bad chunk" in aside.reason
+    house.vectors.refused = set()
+    house.clock.advance(timedelta(days=1))
+    await exhaust(indexer)
+    assert await house.shown(bad) == set()
+    async with house.ledger.transaction() as tx:
+        assert await tx.outbox.retry() == 1
+    await exhaust(indexer)
     assert await house.shown(bad) == {"bad.md"}
-    assert indexer.status().stuck == ()
+    assert indexer.status().set_aside == 0
+
+
+async def test_an_outage_is_no_attempt(house: House) -> None:
+    one = prepared()
+    await put(house.ledger, one)
+    house.vectors.reachable = False
+    indexer = house.indexer()
+    for _ in range(2 * MAX_ATTEMPTS):
+        with pytest.raises(StoreUnavailable):
+            await indexer.drain()
+        house.clock.advance()
+    async with house.ledger.transaction() as tx:
+        assert {entry.attempts for entry in await tx.outbox.take(limit=9)} == {0}
+
+
+async def test_a_refused_row_is_tried_anew_when_it_is_owed_anew(house: House) -> None:
+    one = prepared()
+    await put(house.ledger, one)
+    house.vectors.refused = {one.chunks[0].chunk_id}
+    indexer = house.indexer()
+    for _ in range(MAX_ATTEMPTS):
+        await exhaust(indexer)
+        house.clock.advance(MAX_TRY_REST)
+    assert indexer.status().set_aside == 1
+    house.vectors.refused = set()
+    async with house.ledger.transaction() as tx:
+        await tx.documents.requeue([one.chunks[0].chunk_id])
+        assert await tx.outbox.aside() == 0
+    await exhaust(indexer)
+    assert await house.shown(one) == {"guide.md"}
 
 
 async def test_a_flag_that_an_index_refuses_stays_owed(house: House) -> None:
@@ -226,6 +269,91 @@ async def test_a_flag_that_an_index_refuses_stays_owed(house: House) -> None:
     assert indexer.status().open_entries == 0
     after = await house.vectors.versions(chunk_ids(old))
     assert all(after[chunk] > version for chunk, version in before.items())
+
+
+class Generations:
+    """A house with a second vector index that is being built."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.building = FragileVectors()
+        views = FixedViews(
+            by_fingerprint={FINGERPRINT: house.vectors, "newer": self.building},
+            text_index=house.texts,
+        )
+        self.indexer = Indexer(house.ledger, views, house.clock)
+
+    async def encode(self, *batch: Prepared) -> None:
+        async with self.house.ledger.transaction() as tx:
+            await tx.vectors.put(vectors_of(batch), fingerprint="newer")
+            await tx.outbox.owe(chunk_ids(*batch), target="newer")
+
+
+async def test_each_generation_gets_what_it_has_vectors_for(house: House) -> None:
+    twice = Generations(house)
+    one, two = prepared("one.md"), prepared("two.md", "Other words here.")
+    await put(house.ledger, one, two)
+    await exhaust(twice.indexer)
+    assert await house.shown(one, two) == {"one.md", "two.md"}
+    assert await twice.building.versions(chunk_ids(one, two)) == {}
+    upserts = house.vectors.upserts
+    versions = await house.vectors.versions(chunk_ids(one, two))
+    await twice.encode(one)
+    await exhaust(twice.indexer)
+    assert house.vectors.upserts == upserts
+    assert (await twice.building.versions(chunk_ids(one))).items() <= versions.items()
+    assert len(await twice.building.versions(chunk_ids(one, two))) == 2
+    async with house.ledger.transaction() as tx:
+        await tx.documents.delete(ACME, [one.revision.document_id])
+    await exhaust(twice.indexer)
+    assert await twice.building.versions(chunk_ids(one)) == {}
+
+
+async def test_a_generation_that_refuses_does_not_hide_anything(house: House) -> None:
+    twice = Generations(house)
+    one = prepared()
+    async with house.ledger.transaction() as tx:
+        await tx.vectors.put(vectors_of([one]), fingerprint="newer")
+    twice.building.refused = set(chunk_ids(one))
+    await put(house.ledger, one)
+    await exhaust(twice.indexer)
+    assert await house.shown(one) == {"guide.md"}
+    async with house.ledger.transaction() as tx:
+        left = await tx.outbox.take(limit=9)
+    assert {(entry.chunk_id, entry.target) for entry in left} == {
+        (chunk, "newer") for chunk in chunk_ids(one)
+    }
+    twice.building.refused = set()
+    house.clock.advance()
+    await exhaust(twice.indexer)
+    assert len(await twice.building.versions(chunk_ids(one))) == 2
+
+
+async def test_what_a_generation_that_is_not_live_is_owed_stays_owed(house: House) -> None:
+    one = prepared()
+    await put(house.ledger, one)
+    async with house.ledger.transaction() as tx:
+        await tx.outbox.owe(chunk_ids(one), target="unknown")
+    await exhaust(house.indexer())
+    assert await house.shown(one) == {"guide.md"}
+    async with house.ledger.transaction() as tx:
+        assert {entry.target for entry in await tx.outbox.take(limit=9)} == {"unknown"}
+        assert await tx.outbox.drop_target("unknown") == 2
+        assert await tx.outbox.lag() == (0, timedelta(0))
+
+
+async def test_without_its_vector_nothing_is_shown(house: House) -> None:
+    one = prepared(fingerprint="former")
+    await put(house.ledger, one)
+    indexer = house.indexer()
+    await exhaust(indexer)
+    assert await house.shown(one) == set()
+    assert "vector" in (indexer.status().last_error or "")
+    async with house.ledger.transaction() as tx:
+        await tx.vectors.put(vectors_of([one]), fingerprint=FINGERPRINT)
+    house.clock.advance()
+    await exhaust(indexer)
+    assert await house.shown(one) == {"guide.md"}
 
 
 async def test_what_an_index_forgot_is_written_again(house: House) -> None:

@@ -20,6 +20,7 @@ from serving import (
     memory_stores,
     prepared,
     service_on,
+    views_of,
 )
 
 from cluster.clock import FixedClock
@@ -344,7 +345,7 @@ async def test_the_answer_is_the_same_after_a_rebuild(stores: Stores) -> None:
     ids = [chunk_id async for batch in stores.vector_index.scan() for chunk_id, _ in batch]
     async with stores.ledger.transaction() as tx:
         await tx.documents.requeue(sorted(ids, reverse=True))
-    indexer = Indexer(stores.ledger, stores.vector_index, texts, FixedClock(NOW))
+    indexer = Indexer(stores.ledger, views_of(stores, text_index=texts), FixedClock(NOW))
     while await indexer.drain():
         pass
     service = service_on(with_texts(stores, texts))

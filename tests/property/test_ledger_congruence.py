@@ -157,7 +157,7 @@ async def _everything(tx: Transaction) -> dict[str, Any]:
         "owed": {one.chunk_id: one.operation for one in owed},
         "work": {one.chunk_id: one.row and one.row.fields for one in work},
         "known": sorted(vectors),
-        "whole": {one.chunk_id for one in work if one.row and one.vector is None},
+        "whole": {one.chunk_id for one in work if one.row and not one.vectors},
         "ready": {
             key: sorted(one) for key, one in (await tx.documents.publishable(limit=99)).items()
         },

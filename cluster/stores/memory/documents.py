@@ -20,6 +20,7 @@ from cluster.stores.checks import (
     require_limit,
 )
 from cluster.stores.fields import matchable_fields
+from cluster.stores.memory.generations import claim
 from cluster.stores.memory.state import HeldRevision, State
 from cluster.stores.protocols import DocumentSummary, Prepared
 from cluster.stores.succession import (
@@ -50,6 +51,8 @@ class MemoryDocuments:
         self._check_owners(list(last.values()))
         known = {one.revision.revision_id for one in self._state.alive()}
         fresh = {key: one for key, one in last.items() if key not in known}
+        if fresh:
+            claim(self._state, {one.revision.fingerprint for one in fresh.values()}, active=True)
         for prepared in fresh.values():
             self._check_vectors(prepared)
         orders = {key: next(self._state.numbers) for key in last}
@@ -68,11 +71,11 @@ class MemoryDocuments:
 
     async def publishable(self, *, limit: int) -> dict[str, dict[str, int]]:
         state = self._state
+        owing = state.owing()
         ready = [
             one
             for one in state.revisions.values()
-            if one.state == "pending"
-            and not any(chunk.chunk_id in state.outbox for chunk in one.chunks)
+            if one.state == "pending" and not any(chunk.chunk_id in owing for chunk in one.chunks)
         ]
         ready.sort(key=lambda one: one.put_order)
         ready = ready[: require_limit(limit)]
@@ -102,14 +105,14 @@ class MemoryDocuments:
         wanted = set(require(revision_ids, "revision ids"))
         held = self._state.revisions
         if settled:
-            wanted -= {self._state.revision_of_chunk.get(one, "") for one in self._state.outbox}
+            wanted -= {self._state.revision_of_chunk.get(one, "") for one in self._state.owing()}
         asked = [held[one] for one in wanted if one in held and held[one].state == "pending"]
         places = {one.place for one in asked}
         beside = (one for one in self._state.alive() if one.place in places)
         documents = {one.revision.document_id for one in (*asked, *beside)}
         change = decide_succession(self._state.live(documents), wanted=wanted)
         for revision in change.superseded:
-            held[revision] = replace(held[revision], state="superseded")
+            held[revision] = replace(held[revision], state="superseded", ended_at=now)
         self._owe([held[revision] for revision in change.superseded], "delete")
         for revision in change.shown:
             held[revision] = replace(held[revision], state="visible", recorded_at=now)
@@ -322,8 +325,10 @@ class MemoryDocuments:
                     self._state.revision_of_chunk[chunk.chunk_id],
                 )
         needed = {key for held in self._state.revisions.values() for key in _vector_keys(held)}
-        for key in {key for held in gone for key in _vector_keys(held)} - needed:
-            self._state.vectors.pop(key, None)
+        unneeded = {key for held in gone for key in _vector_keys(held)} - needed
+        for key, fingerprint in list(self._state.vectors):
+            if key in unneeded:
+                del self._state.vectors[key, fingerprint]
 
     def _of_chunk(self, chunk_id: str) -> HeldRevision | None:
         revision = self._state.revision_of_chunk.get(chunk_id)
@@ -372,10 +377,10 @@ class MemoryDocuments:
         )
 
 
-def _vector_keys(held: HeldRevision) -> Iterable[tuple[str, str]]:
+def _vector_keys(held: HeldRevision) -> Iterable[str]:
     language = held.revision.metadata.language
     for chunk in held.chunks:
-        yield vector_key(language, chunk.indexed_text), held.revision.fingerprint
+        yield vector_key(language, chunk.indexed_text)
 
 
 def _session(held: HeldRevision) -> tuple[str, str, str] | None:

@@ -11,14 +11,15 @@ from contextlib import asynccontextmanager
 
 from cluster.clock import Clock, SystemClock
 from cluster.stores.memory.documents import MemoryDocuments
+from cluster.stores.memory.generations import MemoryGenerations
 from cluster.stores.memory.operations import (
-    MemoryGenerations,
     MemoryKeys,
-    MemoryOutbox,
     MemoryRuns,
     MemoryUploads,
     MemoryVectors,
 )
+from cluster.stores.memory.outbox import MemoryOutbox
+from cluster.stores.memory.reconciling import MemoryRebuilds, MemoryReconciling
 from cluster.stores.memory.state import State
 from cluster.stores.protocols import Lease
 
@@ -34,6 +35,8 @@ class MemoryTransaction:
         self.uploads = MemoryUploads(state)
         self.keys = MemoryKeys(state)
         self.generations = MemoryGenerations(state)
+        self.reconciling = MemoryReconciling(state)
+        self.rebuilds = MemoryRebuilds(state)
 
 
 class MemoryLedger:

@@ -1,16 +1,15 @@
-"""Everything of the reference ledger beside documents: vectors, owed work, runs, keys."""
+"""Everything of the reference ledger beside documents: vectors, runs, uploads, keys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import numpy as np
 
 from cluster.errors import InvalidRequest, NotFound
-from cluster.ids import vector_key
-from cluster.model import ApiKey, Generation, IndexRow, ItemProblem, Run, Vector
+from cluster.model import ApiKey, ItemProblem, Run, Vector
 from cluster.stores.checks import (
     check_state,
     check_vector,
@@ -19,9 +18,8 @@ from cluster.stores.checks import (
     require,
     require_limit,
 )
-from cluster.stores.fields import stored_fields
+from cluster.stores.memory.generations import claim
 from cluster.stores.memory.state import HeldUpload, State
-from cluster.stores.protocols import IndexWork, OutboxEntry
 
 
 class MemoryVectors:
@@ -44,51 +42,9 @@ class MemoryVectors:
     async def put(self, vectors: Mapping[str, Vector], *, fingerprint: str) -> None:
         for key, vector in require(vectors, "vectors").items():
             check_vector(key, vector)
+        claim(self._state, {fingerprint}, active=False)
         for key, vector in vectors.items():
             self._state.vectors.setdefault((key, fingerprint), np.array(vector))
-
-
-class MemoryOutbox:
-    def __init__(self, state: State) -> None:
-        self._state = state
-
-    async def take(self, *, limit: int) -> list[OutboxEntry]:
-        entries = [entry for entry, _ in self._state.outbox.values()]
-        return sorted(entries, key=lambda entry: entry.entry_id)[: require_limit(limit)]
-
-    async def work(self, chunk_ids: Sequence[str]) -> list[IndexWork]:
-        return [self._work(chunk_id) for chunk_id in require(chunk_ids, "chunk ids")]
-
-    async def done(self, entries: Sequence[OutboxEntry]) -> None:
-        for taken in require(entries, "entries"):
-            owed = self._state.outbox.get(taken.chunk_id)
-            if owed and (owed[0].entry_id, owed[0].version) == (taken.entry_id, taken.version):
-                del self._state.outbox[taken.chunk_id]
-
-    async def lag(self) -> tuple[int, timedelta]:
-        if not self._state.outbox:
-            return 0, timedelta(0)
-        oldest = min(self._state.outbox.values(), key=lambda owed: owed[0].entry_id)
-        return len(self._state.outbox), self._state.clock.now() - oldest[1]
-
-    def _work(self, chunk_id: str) -> IndexWork:
-        state = self._state
-        held = state.revisions.get(state.revision_of_chunk.get(chunk_id, ""))
-        if held is None or held.state not in ("pending", "visible"):
-            return IndexWork(chunk_id=chunk_id, row=None, indexed_text="", language="", vector=None)
-        text = next(one.indexed_text for one in held.chunks if one.chunk_id == chunk_id)
-        language = held.revision.metadata.language
-        return IndexWork(
-            chunk_id=chunk_id,
-            row=IndexRow(
-                chunk_id=chunk_id,
-                version=state.versions[chunk_id],
-                fields=stored_fields(held.revision, newest_edition=held.newest_edition),
-            ),
-            indexed_text=text,
-            language=language,
-            vector=state.vectors.get((vector_key(language, text), held.revision.fingerprint)),
-        )
 
 
 class MemoryRuns:
@@ -216,20 +172,3 @@ class MemoryKeys:
             raise NotFound(f"no key {key_id!r}")
         key, secret = self._state.keys[key_id]
         self._state.keys[key_id] = (replace(key, revoked_at=key.revoked_at or now), secret)
-
-
-class MemoryGenerations:
-    def __init__(self, state: State) -> None:
-        self._state = state
-
-    async def active(self) -> Generation | None:
-        return self._state.generation
-
-    async def activate(self, generation: Generation) -> None:
-        active = self._state.generation or generation
-        if active.fingerprint != generation.fingerprint:
-            raise InvalidRequest(
-                f"encoder {generation.fingerprint!r}: the store holds vectors of another encoder; "
-                "use that one, or start with an empty store"
-            )
-        self._state.generation = active

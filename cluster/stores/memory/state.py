@@ -13,7 +13,6 @@ from cluster.clock import Clock
 from cluster.model import (
     ApiKey,
     Chunk,
-    Generation,
     ItemProblem,
     Revision,
     RevisionState,
@@ -21,7 +20,9 @@ from cluster.model import (
     Scope,
     Vector,
 )
-from cluster.stores.protocols import OutboxEntry
+from cluster.stores.drift import DriftReport
+from cluster.stores.protocols import EVERYWHERE, HeldGeneration, OutboxEntry
+from cluster.stores.protocols.reconciling import Rebuild
 from cluster.stores.succession import LiveRevision
 
 
@@ -35,6 +36,7 @@ class HeldRevision:
     newest_edition: bool
     put_order: int
     recorded_at: datetime
+    ended_at: datetime | None = None
 
     def in_scope(self, scope: Scope) -> bool:
         owner = self.revision.owner
@@ -51,10 +53,27 @@ class HeldRevision:
         )
 
     @property
+    def changed_at(self) -> datetime:
+        return max(self.recorded_at, self.ended_at or self.recorded_at)
+
+    @property
     def moment(self) -> datetime | None:
         said = self.revision.turn.said_at if self.revision.turn else None
         meta = self.revision.metadata
         return said or meta.updated_at or meta.published_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldEntry:
+    """`since`: when it was first owed; being owed anew keeps it and its number."""
+
+    entry: OutboxEntry
+    tenant: str
+    revision_id: str | None
+    since: datetime
+    reason: str = ""
+    not_before: datetime | None = None
+    set_aside_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +92,15 @@ class State:
     revision_of_chunk: dict[str, str] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     vectors: dict[tuple[str, str], Vector] = field(default_factory=dict)
-    outbox: dict[str, tuple[OutboxEntry, datetime]] = field(default_factory=dict)
+    outbox: dict[tuple[str, str], HeldEntry] = field(default_factory=dict)
+    """By chunk id and target."""
     runs: dict[str, Run] = field(default_factory=dict)
     problems: dict[str, dict[tuple[str, str], ItemProblem]] = field(default_factory=dict)
     uploads: dict[str, HeldUpload] = field(default_factory=dict)
     keys: dict[str, tuple[ApiKey, str]] = field(default_factory=dict)
-    generation: Generation | None = None
+    generations: dict[str, HeldGeneration] = field(default_factory=dict)
+    rebuild: Rebuild | None = None
+    reconciled: DriftReport | None = None
     # Numbers are never given twice, also when the transaction that took one is rolled back.
     numbers: count[int] = field(default_factory=lambda: count(1))
     awake: bool = False
@@ -122,11 +144,28 @@ class State:
         version = next(self.numbers)
         if chunk_id in self.versions:
             self.versions[chunk_id] = version
-        open_entry = self.outbox.get(chunk_id)
-        entry_id = open_entry[0].entry_id if open_entry else next(self.numbers)
-        since = open_entry[1] if open_entry else self.clock.now()
+        self.queue(chunk_id, operation, version=version, target=EVERYWHERE)
+
+    def queue(
+        self, chunk_id: str, operation: Literal["upsert", "delete"], *, version: int, target: str
+    ) -> None:
+        held = self.outbox.get((chunk_id, target))
+        revision = self.revisions.get(self.revision_of_chunk.get(chunk_id, ""))
         entry = OutboxEntry(
-            entry_id=entry_id, chunk_id=chunk_id, version=version, operation=operation
+            entry_id=held.entry.entry_id if held else next(self.numbers),
+            chunk_id=chunk_id,
+            version=version,
+            operation=operation,
+            target=target,
         )
-        self.outbox[chunk_id] = (entry, since)
+        self.outbox[chunk_id, target] = HeldEntry(
+            entry=entry,
+            tenant=revision.revision.tenant if revision else "",
+            revision_id=revision.revision.revision_id if revision else None,
+            since=held.since if held else self.clock.now(),
+        )
         self.awake = True
+
+    def owing(self) -> set[str]:
+        """The chunks that are owed to all indexes."""
+        return {chunk_id for chunk_id, target in self.outbox if target == EVERYWHERE}

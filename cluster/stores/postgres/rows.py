@@ -12,7 +12,16 @@ import numpy as np
 
 from cluster.filters import epoch_ms
 from cluster.ids import sha256_hex, vector_key
-from cluster.model import Chunk, FieldValue, IndexRow, Metadata, StoredPassage, Turn, Vector
+from cluster.model import (
+    Chunk,
+    FieldValue,
+    IndexRow,
+    Metadata,
+    Revision,
+    StoredPassage,
+    Turn,
+    Vector,
+)
 from cluster.stores.protocols import DocumentSummary, IndexWork, Prepared
 
 Row = tuple[Any, ...]
@@ -99,6 +108,19 @@ def chunk_record(chunk: Chunk, *, language: str) -> dict[str, object]:
         "page": chunk.page,
         "vector_key": vector_key(language, chunk.indexed_text),
     }
+
+
+def lineage_records(revision: Revision) -> list[dict[str, object]]:
+    """Rows of `lineage`, as `put_lineage` reads them."""
+    return [
+        {
+            "revision_id": revision.revision_id,
+            "document_id": revision.document_id,
+            "tenant": revision.tenant,
+            "support": support,
+        }
+        for support in revision.derived_from
+    ]
 
 
 def read_vector(raw: bytes) -> Vector:
@@ -212,9 +234,9 @@ def read_work(rows: Sequence[Row]) -> list[IndexWork]:
     """Rows of the statement `work`, in their order."""
     fields: dict[str, dict[str, FieldValue]] = {}
     found = []
-    for chunk_id, version, text, context, vector, revision, *rest in rows:
+    for chunk_id, version, text, context, fingerprints, vectors, revision, *rest in rows:
         if version is None:
-            gone = IndexWork(chunk_id=chunk_id, row=None, indexed_text="", language="", vector=None)
+            gone = IndexWork(chunk_id=chunk_id, row=None, indexed_text="", language="", vectors={})
             found.append(gone)
             continue
         if revision not in fields:
@@ -225,10 +247,17 @@ def read_work(rows: Sequence[Row]) -> list[IndexWork]:
                 row=IndexRow(chunk_id=chunk_id, version=version, fields=fields[revision]),
                 indexed_text=f"{context}\n{text}" if context else text,
                 language=str(fields[revision]["language"]),
-                vector=None if vector is None else read_vector(vector),
+                vectors=_read_vectors(fingerprints, vectors),
             )
         )
     return found
+
+
+def _read_vectors(
+    fingerprints: Sequence[str] | None, vectors: Sequence[bytes] | None
+) -> dict[str, Vector]:
+    pairs = zip(fingerprints or (), vectors or (), strict=True)
+    return {fingerprint: read_vector(raw) for fingerprint, raw in pairs}
 
 
 FIELD_ORDER = (

@@ -7,15 +7,43 @@ may be called twice.
 """
 
 from cluster.stores.protocols.documents import Documents, DocumentSummary, Prepared, VectorCache
+from cluster.stores.protocols.generations import (
+    Backlog,
+    Generations,
+    GenerationState,
+    HeldGeneration,
+    UnencodedText,
+)
 from cluster.stores.protocols.indexes import TextIndex, TextRow, VectorIndex, VectorRow
 from cluster.stores.protocols.ledger import Lease, Ledger, Transaction
-from cluster.stores.protocols.operations import Generations, Keys, Runs, Uploads
-from cluster.stores.protocols.outbox import IndexWork, Outbox, OutboxEntry
+from cluster.stores.protocols.operations import Keys, Runs, Uploads
+from cluster.stores.protocols.outbox import (
+    EVERYWHERE,
+    Failure,
+    IndexWork,
+    Outbox,
+    OutboxEntry,
+    SetAside,
+)
+from cluster.stores.protocols.reconciling import (
+    Comparable,
+    CountsCopies,
+    Rebuild,
+    Rebuilds,
+    Reconciling,
+)
 
 __all__ = [
+    "EVERYWHERE",
+    "Backlog",
+    "Comparable",
+    "CountsCopies",
     "DocumentSummary",
     "Documents",
+    "Failure",
+    "GenerationState",
     "Generations",
+    "HeldGeneration",
     "IndexWork",
     "Keys",
     "Lease",
@@ -23,10 +51,15 @@ __all__ = [
     "Outbox",
     "OutboxEntry",
     "Prepared",
+    "Rebuild",
+    "Rebuilds",
+    "Reconciling",
     "Runs",
+    "SetAside",
     "TextIndex",
     "TextRow",
     "Transaction",
+    "UnencodedText",
     "Uploads",
     "VectorCache",
     "VectorIndex",

@@ -141,11 +141,20 @@ WITH written AS (
     ON CONFLICT (chunk_id) DO UPDATE SET row_version = EXCLUDED.row_version
     RETURNING chunk_id, revision_id, row_version
 )
-INSERT INTO outbox (chunk_id, revision_id, version, operation)
-SELECT chunk_id, revision_id, row_version, 'upsert' FROM written ORDER BY chunk_id
+INSERT INTO outbox (chunk_id, revision_id, tenant, version, operation)
+SELECT w.chunk_id, w.revision_id, r.tenant, w.row_version, 'upsert'
+FROM written w JOIN revisions r ON r.revision_id = w.revision_id
+ORDER BY w.chunk_id
 ON CONFLICT (chunk_id) DO UPDATE SET
-    revision_id = EXCLUDED.revision_id, version = EXCLUDED.version,
+    revision_id = EXCLUDED.revision_id, tenant = EXCLUDED.tenant, version = EXCLUDED.version,
     operation = EXCLUDED.operation
+
+-- name: put_lineage
+INSERT INTO lineage (revision_id, document_id, tenant, support)
+SELECT DISTINCT n.revision_id, n.document_id, n.tenant, n.support
+FROM json_to_recordset(%(rows)s::json)
+     AS n(revision_id text, document_id text, tenant text, support text)
+ON CONFLICT DO NOTHING
 
 -- name: queue_revisions
 WITH bumped AS (
@@ -153,10 +162,12 @@ WITH bumped AS (
     WHERE c.revision_id = ANY(%(ids)s::text[])
     RETURNING c.chunk_id, c.revision_id, c.row_version
 )
-INSERT INTO outbox (chunk_id, revision_id, version, operation)
-SELECT chunk_id, revision_id, row_version, %(operation)s FROM bumped ORDER BY chunk_id
+INSERT INTO outbox (chunk_id, revision_id, tenant, version, operation)
+SELECT b.chunk_id, b.revision_id, r.tenant, b.row_version, %(operation)s
+FROM bumped b JOIN revisions r ON r.revision_id = b.revision_id
+ORDER BY b.chunk_id
 ON CONFLICT (chunk_id) DO UPDATE SET
-    revision_id = EXCLUDED.revision_id, version = EXCLUDED.version,
+    revision_id = EXCLUDED.revision_id, tenant = EXCLUDED.tenant, version = EXCLUDED.version,
     operation = EXCLUDED.operation
 
 -- name: queue_chunks
@@ -167,8 +178,8 @@ WITH asked AS (
     WHERE c.chunk_id = ANY(%(ids)s::text[])
     RETURNING c.chunk_id, c.revision_id, c.row_version
 )
-INSERT INTO outbox (chunk_id, revision_id, version, operation)
-SELECT asked.chunk_id, bumped.revision_id,
+INSERT INTO outbox (chunk_id, revision_id, tenant, version, operation)
+SELECT asked.chunk_id, bumped.revision_id, COALESCE(r.tenant, ''),
        COALESCE(bumped.row_version, nextval('row_versions')),
        CASE WHEN r.state IN ('pending', 'visible') THEN 'upsert' ELSE 'delete' END
 FROM asked
@@ -176,7 +187,7 @@ LEFT JOIN bumped ON bumped.chunk_id = asked.chunk_id
 LEFT JOIN revisions r ON r.revision_id = bumped.revision_id
 ORDER BY asked.chunk_id
 ON CONFLICT (chunk_id) DO UPDATE SET
-    revision_id = EXCLUDED.revision_id, version = EXCLUDED.version,
+    revision_id = EXCLUDED.revision_id, tenant = EXCLUDED.tenant, version = EXCLUDED.version,
     operation = EXCLUDED.operation
 
 -- name: notify
@@ -348,26 +359,27 @@ SELECT r.document_id, r.edition, r.origin
 FROM revisions r
 WHERE r.tenant = %(tenant)s AND r.state IN ('pending', 'visible')
 
--- name: vectors_of_revisions
+-- name: erase_chunks
+DELETE FROM chunks WHERE revision_id = ANY(%(ids)s::text[])
+RETURNING vector_key
+
+-- name: vectors_of_texts
+-- Asked once the chunks are gone, and by every encoder: what re-embedding put for them just
+-- before is among them.
 SELECT e.vector_key, e.fingerprint
 FROM embeddings e
-WHERE (e.vector_key, e.fingerprint) IN (
-    SELECT c.vector_key, r.fingerprint
-    FROM chunks c JOIN revisions r ON r.revision_id = c.revision_id
-    WHERE r.revision_id = ANY(%(ids)s::text[]))
+WHERE e.vector_key = ANY(%(keys)s::text[])
 ORDER BY e.vector_key, e.fingerprint
 FOR UPDATE
 
--- name: erase_chunks
-DELETE FROM chunks WHERE revision_id = ANY(%(ids)s::text[])
+-- name: erase_lineage
+DELETE FROM lineage WHERE revision_id = ANY(%(ids)s::text[])
 
 -- name: erase_vectors
 DELETE FROM embeddings e
 USING unnest(%(keys)s::text[], %(fingerprints)s::text[]) AS gone(vector_key, fingerprint)
 WHERE e.vector_key = gone.vector_key AND e.fingerprint = gone.fingerprint
-  AND NOT EXISTS (
-      SELECT FROM chunks c JOIN revisions r ON r.revision_id = c.revision_id
-      WHERE c.vector_key = e.vector_key AND r.fingerprint = e.fingerprint)
+  AND NOT EXISTS (SELECT FROM chunks c WHERE c.vector_key = e.vector_key)
 
 -- name: erase_revisions
 -- Only what names the revision stays, so that it is known to have been deleted.
