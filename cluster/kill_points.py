@@ -41,8 +41,9 @@ INGEST = (
 )
 UPLOAD = ("upload.committed",)
 DELETE = ("delete.committed",)
+RECONCILE = ("reconcile.owed", "reconcile.recorded")
 
-POINTS = (*INDEXER, *INGEST, *UPLOAD, *DELETE)
+POINTS = (*INDEXER, *INGEST, *UPLOAD, *DELETE, *RECONCILE)
 
 
 class KillPoint:

@@ -19,9 +19,10 @@ from pathlib import Path
 
 LEDGER_READS = frozenset(
     {
-        "active", "all_of", "blocked", "check", "counts", "digests", "editions", "find", "get",
-        "known", "known_editions", "lag", "latest", "neighbours", "page", "publishable", "recent",
-        "text", "unshown", "visible", "waiting", "work",
+        "active", "all_of", "blocked", "check", "count", "counts", "digests", "editions", "find",
+        "get", "known", "known_editions", "lag", "latest", "live", "neighbours", "newest_version",
+        "owed_until", "page", "publishable", "recent", "states", "text", "unfinished", "unshown",
+        "visible", "waiting", "without_vector", "work",
     }
 )  # fmt: skip
 """Verbs of the ledger's parts that change nothing; all others are taken to write."""
