@@ -120,6 +120,15 @@ class IngestSettings(_Section):
     block_items: int = Field(64, ge=1, description="items of one Ray Data block")
 
 
+class ForgetSettings(_Section):
+    tombstone_key_file: Path | None = Field(
+        None, description="the same for every machine of one ledger; unset: keys/tombstone.key"
+    )
+    receipt_key_file: Path | None = Field(
+        None, description="signs receipts; unset: keys/receipt.key in the data directory"
+    )
+
+
 class ServeSettings(_Section):
     host: str = "127.0.0.1"
     port: int = Field(8730, ge=1, le=65535)
@@ -154,6 +163,7 @@ class Settings(_Section):
     encoder: EncoderSettings = EncoderSettings()
     chunk: ChunkSettings = ChunkSettings()
     ingest: IngestSettings = IngestSettings()
+    forget: ForgetSettings = ForgetSettings()
     serve: ServeSettings = ServeSettings()
     ray: RaySettings = RaySettings()
 

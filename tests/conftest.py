@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["servers.fixtures", "contract.postgres"]
+
 DATA = Path(os.environ.get("PALIMPSEST_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 

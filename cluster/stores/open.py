@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
+from cluster.forget.key_files import tombstone_key_file
 from cluster.model import Generation
 from cluster.settings import Settings
 from cluster.stack.services import embedded_milvus_uri, embedded_postgres_url
@@ -56,7 +57,9 @@ async def open_ledger(settings: Settings) -> Ledger:
     """`StackError` when the embedded server was never started, else as `Ledger` says."""
     from cluster.stores.postgres.ledger import PostgresLedger
 
-    return await PostgresLedger.open(postgres_url(settings), settings.postgres)
+    return await PostgresLedger.open(
+        postgres_url(settings), settings.postgres, tombstone_key=tombstone_key_file(settings)
+    )
 
 
 async def open_vector_index(settings: Settings, generation: Generation) -> VectorIndex:
@@ -71,7 +74,12 @@ async def open_vector_index(settings: Settings, generation: Generation) -> Vecto
 
 
 async def open_text_index(settings: Settings, *, read_only: bool) -> TextIndex:
-    """One process writes; all others open it read-only."""
+    """Of the embedded index one process writes, and all others open it read-only; a server
+    has any number of writers."""
+    if settings.text_index.backend == "elasticsearch":
+        from cluster.stores.elasticsearch.index import ElasticsearchTextIndex
+
+        return await ElasticsearchTextIndex.open(settings.text_index, read_only=read_only)
     from cluster.stores.tantivy.index import TantivyTextIndex
 
     return await asyncio.to_thread(
