@@ -193,6 +193,11 @@ class Generation:
     dim: int
     recipe: Mapping[str, str]
 
+    @property
+    def chunked_as(self) -> str:
+        """The generation whose token limits shaped the chunks: re-encoding leaves them."""
+        return self.recipe.get("chunked_as", self.fingerprint)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemProblem:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from cluster.errors import ModelError
 from cluster.ids import vector_key
 from cluster.model import Vector
 from cluster.models.protocols import Embedder
@@ -60,6 +61,12 @@ class EmbedChunks:
     def _encode(self, texts: Mapping[str, tuple[str, str]]) -> None:
         if self._embedder is None:
             self._embedder = self._open_embedder()
+            if self._embedder.fingerprint != self._fingerprint:
+                raise ModelError(
+                    f"the ledger is encoded by {self._fingerprint}, what opened is "
+                    f"{self._embedder.fingerprint}; bring that model back, or run "
+                    "`palimpsest reembed`"
+                )
         made = self._embedder.embed_documents(
             [text for _, text in texts.values()],
             languages=[language for language, _ in texts.values()],

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from cluster.clock import Clock, SystemClock
-from cluster.models.open import describe, open_embedder, resolved
+from cluster.models.open import open_embedder
 from cluster.settings import Settings
 from cluster.stack.services import ray_address, ray_environment
 from cluster.stores.open import open_ledger
 from ingest.claims import LocalClaims
+from ingest.encoder import encoder_of
 from ingest.link import LedgerLink
 from ingest.loop import Once, run_in_loop
 from ingest.prepare import Plan
@@ -30,17 +31,16 @@ def open_surroundings(
 ) -> Iterator[Surroundings]:
     """The stores must be up. A few changed items are worked off in this process, many by Ray
     Data unless `always_loop`."""
-    # What is `auto` is settled here, so that every worker has the same encoder.
-    settings = settings.model_copy(update={"encoder": resolved(settings.encoder)})
     clock = SystemClock()
-    opened = Once(lambda: open_embedder(settings))
     with LedgerLink(lambda: open_ledger(settings)) as link:
+        settings, generation = encoder_of(link, settings)
+        opened = Once(lambda: open_embedder(settings))
         few = InLoop(link=link, clock=clock, opened=opened)
         yield Surroundings(
             settings=settings,
             link=link,
             clock=clock,
-            generation=describe(settings),
+            generation=generation,
             few=few,
             many=few if always_loop else OnRay(settings),
             wait_until_visible=wait_until_visible,

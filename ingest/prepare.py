@@ -43,7 +43,7 @@ class Plan:
     """Everything about a run that a stage has to know; travels to every worker.
 
     `flags` hold fields under our names that override all others; `source` names the source;
-    `owner` and `agent` are put on every revision.
+    `owner` and `agent` are put on every revision. `chunked_as` is `Generation.chunked_as`.
     """
 
     settings: Settings
@@ -51,6 +51,7 @@ class Plan:
     tenant: str
     rules: Rules
     fingerprint: str
+    chunked_as: str
     flags: Mapping[str, str] = field(default_factory=dict)
     source: str | None = None
     owner: str | None = None
@@ -72,9 +73,10 @@ class Plan:
 
     @property
     def recipe(self) -> str:
-        """What shapes chunks beside the content; the encoder's own limit is in its name."""
+        """What shapes chunks beside the content; the limit of the encoder that they were first
+        cut for is in its name."""
         limits = self.settings.chunk
-        return f"{RECIPE}|{limits.max_tokens}|{limits.target_tokens}|{self.fingerprint}"
+        return f"{RECIPE}|{limits.max_tokens}|{limits.target_tokens}|{self.chunked_as}"
 
     def item_digest(self, item: Item) -> str:
         """Equal digest: the item would give what is there already."""

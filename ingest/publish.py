@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cluster.clock import Clock
-from cluster.errors import InvalidRequest, StoreRejected
+from cluster.errors import EncoderChanged, InvalidRequest, StoreRejected
 from cluster.stores.protocols import Prepared, Transaction
 from ingest.embed import EmbedChunks
 from ingest.link import LedgerLink
@@ -33,16 +33,20 @@ class Publish:
 
     def __call__(self, batch: Sequence[Prepared]) -> Published:
         """Puts revisions in transactions of at most about 2,000 chunks; one by one where the
-        ledger refuses some of them."""
+        ledger refuses some of them. `EncoderChanged` ends the run: it refuses all."""
         new = 0
         refused: dict[int, str] = {}
         for part in _parts(batch):
             try:
                 new += self._put([batch[at] for at in part])
+            except EncoderChanged:
+                raise
             except (InvalidRequest, StoreRejected):
                 for at in part:
                     try:
                         new += self._put_alone(batch[at])
+                    except EncoderChanged:
+                        raise
                     except (InvalidRequest, StoreRejected) as error:
                         refused[at] = str(error)
         return Published(new=new, refused=refused)

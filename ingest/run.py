@@ -15,12 +15,13 @@ from typing import NoReturn, Protocol
 import psutil
 
 from cluster.clock import Clock
-from cluster.errors import InvalidRequest, PalimpsestError, StackError
+from cluster.errors import PalimpsestError, StackError
 from cluster.ids import content_id
 from cluster.model import Generation, ItemProblem, Run
 from cluster.settings import Settings
 from cluster.stores.protocols import Transaction
 from ingest.claims import LocalClaims
+from ingest.encoder import activate
 from ingest.link import LedgerLink
 from ingest.prepare import Plan
 from ingest.progress import Summary, Watcher
@@ -128,6 +129,7 @@ class _Run:
             tenant=request.tenant,
             rules=rules,
             fingerprint=on.generation.fingerprint,
+            chunked_as=on.generation.chunked_as,
             flags=request.flags,
             source=request.source,
             owner=request.owner,
@@ -265,24 +267,6 @@ class _Run:
             )
 
         self._on.link.call(save)
-
-
-def activate(link: LedgerLink, generation: Generation) -> None:
-    """`InvalidRequest` when the ledger holds vectors of another encoder."""
-
-    async def activate(tx: Transaction) -> Generation | None:
-        active = await tx.generations.active()
-        if active is None:
-            await tx.generations.activate(generation)
-        return active
-
-    active = link.call(activate)
-    if active is not None and active.fingerprint != generation.fingerprint:
-        raise InvalidRequest(
-            f"this data was encoded by {active.fingerprint}, the settings name "
-            f"{generation.fingerprint}; set encoder.* back to that one, or start a new data "
-            "directory (PALIMPSEST_HOME) and ingest there"
-        )
 
 
 def mark_interrupted(link: LedgerLink, tenant: str, clock: Clock) -> None:

@@ -19,17 +19,18 @@ from typing import Any
 from cluster.clock import Clock, SystemClock
 from cluster.errors import NotFound, PalimpsestError, StoreUnavailable
 from cluster.model import ItemProblem, Run
-from cluster.models.open import describe, open_embedder
+from cluster.models.open import open_embedder
 from cluster.settings import Settings, load_settings
 from cluster.stores.open import open_ledger
 from cluster.stores.protocols import Transaction
 from ingest.claims import LocalClaims
+from ingest.encoder import activate, encoder_of
 from ingest.link import LedgerLink
 from ingest.load import from_upload
 from ingest.loop import Once
 from ingest.prepare import Plan
 from ingest.rules import load_rules
-from ingest.run import activate, mark_interrupted, wait_until_visible
+from ingest.run import mark_interrupted, wait_until_visible
 from ingest.stages import Bundle, Embed, Prepare, Write, added
 
 MAX_TRIES = 3
@@ -65,6 +66,8 @@ class Worker:
 
     def __init__(self, settings: Settings, link: LedgerLink, opened: Once, clock: Clock) -> None:
         self._settings = settings
+        self._encoder = settings.encoder
+        """What `opened` opens; the ledger's encoder may be another one, and may change."""
         self._link = link
         self._opened = opened
         self._clock = clock
@@ -114,14 +117,18 @@ class Worker:
         return True
 
     def _ingest(self, upload: Upload) -> None:
-        generation = describe(self._settings)
+        settings, generation = encoder_of(self._link, self._settings)
+        if settings.encoder != self._encoder:
+            self._encoder = settings.encoder
+            self._opened = Once(lambda: open_embedder(settings))
         activate(self._link, generation)
         plan = Plan(
-            settings=self._settings,
+            settings=settings,
             run_id=upload.run_id,
             tenant=upload.tenant,
             rules=self._rules,
             fingerprint=generation.fingerprint,
+            chunked_as=generation.chunked_as,
             flags=upload.fields,
             source=upload.arguments.get("source"),
             owner=upload.arguments.get("owner"),

@@ -11,7 +11,7 @@ from typing import Any
 
 from cluster.clock import FixedClock
 from cluster.indexer import Indexer
-from cluster.model import Scope, Vectors
+from cluster.model import Generation, Scope, Vectors
 from cluster.models.hashing import HashingEmbedder
 from cluster.models.open import describe
 from cluster.settings import (
@@ -80,13 +80,15 @@ class Bench:
     async def open(self) -> MemoryLedger:
         return self.ledger
 
-    def ingest(self, *targets: str | Path, **request: Any) -> Summary:
+    def ingest(
+        self, *targets: str | Path, generation: Generation | None = None, **request: Any
+    ) -> Summary:
         """A run in a loop; afterwards what it wrote is visible."""
         on = Surroundings(
             settings=self.settings,
             link=self.link,
             clock=CLOCK,
-            generation=describe(self.settings),
+            generation=generation or describe(self.settings),
             few=self._loop,
             many=self._loop,
             wait_until_visible=self.waits,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from cluster.errors import InvalidSettings
+from cluster.errors import InvalidSettings, ModelError
 from cluster.ids import digest
 from cluster.model import Generation
 from cluster.models import e5_wheel, weights
@@ -22,6 +22,10 @@ from cluster.settings import EncoderSettings, Settings
 TEXT_RULE = "nfc-strip-1"
 INT8 = "onnx-int8"
 HASHING = "hashing"
+OPENED_AS = "open.model"
+OPENED_REVISION = "open.revision"
+"""Where the model was opened from: in the recipe, but not in the fingerprint."""
+
 CPU_BATCH_TOKENS = 1024
 """Larger batches on CPU are slower (-6 % at 4096) and take 170 MB more."""
 
@@ -36,7 +40,41 @@ def describe(settings: Settings) -> Generation:
         return Generation(fingerprint=hashing.fingerprint, dim=hashing.dim, recipe=recipe)
     card = _card(encoder)
     recipe = _recipe(encoder, card, _centres(encoder, card))
-    return Generation(fingerprint=_fingerprint(recipe), dim=card.dim, recipe=recipe)
+    opened_by = {OPENED_AS: _location(encoder.model), OPENED_REVISION: card.revision or ""}
+    return Generation(
+        fingerprint=_fingerprint(recipe), dim=card.dim, recipe={**recipe, **opened_by}
+    )
+
+
+def settings_for(generation: Generation, settings: Settings) -> Settings:
+    """`settings` with the encoder of `generation`, whichever they name themselves; device,
+    threads and batch size stay. `ModelError` when its recipe does not say how to open it."""
+    recipe = generation.recipe
+    backend = recipe.get("backend")
+    if backend is None:
+        raise ModelError(f"the ledger does not say how {generation.fingerprint} is opened")
+    changed: dict[str, object] = {"backend": backend}
+    if backend == HASHING:
+        changed["hashing_dim"] = generation.dim
+    else:
+        changed |= _named_model(recipe, settings.encoder)
+        changed |= {key: recipe[key] for key in ("query_prompt", "document_prompt")}
+        changed["centred"] = recipe["centred"] != "off"
+    if backend == INT8:
+        changed["device"] = "cpu"
+    return settings.model_copy(update={"encoder": settings.encoder.model_copy(update=changed)})
+
+
+def open_generation(generation: Generation, settings: Settings) -> Embedder:
+    """Its own encoder; `ModelError` when what opens makes other vectors, as after an upgrade
+    of the weights."""
+    embedder = open_embedder(settings_for(generation, settings))
+    if embedder.fingerprint != generation.fingerprint:
+        raise ModelError(
+            f"the ledger is encoded by {generation.fingerprint}, what opened is "
+            f"{embedder.fingerprint}; bring that model back, or run `palimpsest reembed`"
+        )
+    return embedder
 
 
 def open_embedder(settings: Settings) -> Embedder:
@@ -122,6 +160,22 @@ def _card(encoder: EncoderSettings) -> ModelCard:
 def _centres(encoder: EncoderSettings, card: ModelCard) -> Centres | None:
     centres = read_centres(encoder.model) if encoder.centred else None
     return centres if centres is not None and centres.dim == card.dim else None
+
+
+def _location(model: str) -> str:
+    """A folder by its whole path, as other processes work in other folders."""
+    path = Path(model).expanduser()
+    return str(path.absolute()) if path.is_dir() else model
+
+
+def _named_model(recipe: Mapping[str, str], encoder: EncoderSettings) -> dict[str, object]:
+    """Ledgers of the first version keep only the last part of the name; that is enough for the
+    default model, and for others the settings tell the rest."""
+    if OPENED_AS in recipe:
+        return {"model": recipe[OPENED_AS], "revision": recipe[OPENED_REVISION] or None}
+    if recipe["model"] == weights.DEFAULT_MODEL:
+        return {"model": weights.DEFAULT_MODEL}
+    return {"model": encoder.model, "revision": encoder.revision}
 
 
 def _recipe(encoder: EncoderSettings, card: ModelCard, centres: Centres | None) -> dict[str, str]:

@@ -20,7 +20,6 @@ from ingesting import CLOCK, NOW, TENANT, Bench, settings_for, write_pages
 
 from cluster.errors import InvalidRequest, ModelError, NotFound, StackError, StoreUnavailable
 from cluster.model import ItemProblem, Run, Vectors
-from cluster.models.open import describe
 from cluster.models.protocols import Embedder
 from cluster.stores.memory.documents import MemoryDocuments
 from cluster.stores.memory.ledger import MemoryLedger
@@ -36,7 +35,6 @@ from ingest.progress import finished
 from ingest.publish import Publish, Published
 from ingest.run import (
     Unshown,
-    activate,
     is_running,
     mark_interrupted,
     this_process,
@@ -445,13 +443,6 @@ def test_turns_are_kept_one_by_one_with_speaker_and_time(bench: Bench, tmp_path:
     kinds = {(each.kind, each.source_type, each.quote_policy) for each in bench.documents()}
     assert kinds == {("turn", "conversation", "citable")}
     assert sorted(bench.embedder.encoded) == sorted(turn["text"] for turn in turns)
-
-
-def test_another_encoder_is_refused_with_the_way_out(bench: Bench, pages: Path) -> None:
-    bench.ingest(pages)
-    other = replace(describe(bench.settings), fingerprint="other@1")
-    with pytest.raises(InvalidRequest, match=r"hashing-64@1.*other@1.*PALIMPSEST_HOME"):
-        activate(bench.link, other)
 
 
 class Breaking:
