@@ -24,6 +24,7 @@ from cluster.stores.checks import (
     storable,
 )
 from cluster.stores.postgres.filters import render
+from cluster.stores.postgres.generations import claim
 from cluster.stores.postgres.rows import (
     chunk_record,
     read_passages,
@@ -47,6 +48,7 @@ ERASED_AT_ONCE = 500
 
 class PostgresDocuments:
     def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._sql = Statements(connection, "documents")
 
     async def digests(self, tenant: str, origins: Sequence[str]) -> dict[str, str]:
@@ -63,6 +65,8 @@ class PostgresDocuments:
         known = {one.revision_id for one in live}
         fresh = [pair for pair in ordered if pair[1].revision.revision_id not in known]
         if fresh:
+            fingerprints = {one.revision.fingerprint for _, one in fresh}
+            await claim(self._connection, fingerprints, active=True)
             await self._check_vectors([prepared for _, prepared in fresh])
         await self._touch([pair for pair in ordered if pair[1].revision.revision_id in known])
         if fresh:
@@ -330,8 +334,8 @@ class PostgresDocuments:
 
     async def _erase_some(self, ids: list[str]) -> None:
         await self._queue(ids, operation="delete")
-        vectors = await self._sql.rows("vectors_of_revisions", {"ids": ids})
-        await self._sql.run("erase_chunks", {"ids": ids})
+        texts = sorted({row[0] for row in await self._sql.rows("erase_chunks", {"ids": ids})})
+        vectors = await self._sql.rows("vectors_of_texts", {"keys": texts})
         await self._sql.run("erase_revisions", {"ids": ids})
         keys = [key for key, _ in vectors]
         fingerprints = [fingerprint for _, fingerprint in vectors]

@@ -1,13 +1,12 @@
-"""API keys and encoder generations in PostgreSQL; the protocols `Keys` and `Generations`."""
+"""API keys in PostgreSQL; `cluster.stores.protocols.Keys`."""
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Any
 
 from cluster.errors import InvalidRequest, NotFound
-from cluster.model import ApiKey, Generation
+from cluster.model import ApiKey
 from cluster.stores.postgres.statements import Connection, Statements
 
 
@@ -43,34 +42,6 @@ class PostgresKeys:
     async def revoke(self, key_id: str, *, now: datetime) -> None:
         if not await self._sql.run("revoke", {"key_id": key_id, "now": now}):
             raise NotFound(f"no key {key_id!r}")
-
-
-class PostgresGenerations:
-    def __init__(self, connection: Connection) -> None:
-        self._sql = Statements(connection, "keys")
-
-    async def active(self) -> Generation | None:
-        rows = await self._sql.rows("active_generation", {})
-        if not rows:
-            return None
-        fingerprint, dim, recipe = rows[0]
-        return Generation(fingerprint=fingerprint, dim=dim, recipe=recipe)
-
-    async def activate(self, generation: Generation) -> None:
-        await self._sql.run(
-            "activate",
-            {
-                "fingerprint": generation.fingerprint,
-                "dim": generation.dim,
-                "recipe": json.dumps(dict(generation.recipe)),
-            },
-        )
-        active = await self.active()
-        if active is None or active.fingerprint != generation.fingerprint:
-            raise InvalidRequest(
-                f"encoder {generation.fingerprint!r}: the store holds vectors of another encoder; "
-                "use that one, or start with an empty store"
-            )
 
 
 def _read_key(row: tuple[Any, ...]) -> ApiKey:

@@ -15,7 +15,8 @@ from psycopg_pool import AsyncConnectionPool
 from cluster.errors import StoreUnavailable
 from cluster.settings import PostgresSettings
 from cluster.stores.postgres.documents import PostgresDocuments
-from cluster.stores.postgres.keys import PostgresGenerations, PostgresKeys
+from cluster.stores.postgres.generations import PostgresGenerations
+from cluster.stores.postgres.keys import PostgresKeys
 from cluster.stores.postgres.migrate import migrate
 from cluster.stores.postgres.outbox import PostgresOutbox
 from cluster.stores.postgres.runs import PostgresRuns, PostgresUploads

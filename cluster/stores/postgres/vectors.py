@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from cluster.model import Vector
 from cluster.stores.checks import check_vector, require
+from cluster.stores.postgres.generations import claim
 from cluster.stores.postgres.rows import WIRE, read_vector
 from cluster.stores.postgres.statements import Connection, Statements
 
 
 class PostgresVectors:
     def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._sql = Statements(connection, "vectors")
 
     async def known(self, text_digests: Sequence[str], *, fingerprint: str) -> set[str]:
@@ -27,6 +29,7 @@ class PostgresVectors:
     async def put(self, vectors: Mapping[str, Vector], *, fingerprint: str) -> None:
         for key, vector in require(vectors, "vectors").items():
             check_vector(key, vector)
+        await claim(self._connection, {fingerprint}, active=False)
         raws = [vector.astype(WIRE, copy=False).tobytes() for vector in vectors.values()]
         asked = {"keys": list(vectors), "fingerprint": fingerprint, "vectors": raws}
         await self._sql.run("put", asked)

@@ -7,7 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from cluster.stores.protocols.documents import Documents, VectorCache
-from cluster.stores.protocols.operations import Generations, Keys, Runs, Uploads
+from cluster.stores.protocols.generations import Generations
+from cluster.stores.protocols.operations import Keys, Runs, Uploads
 from cluster.stores.protocols.outbox import Outbox
 
 

@@ -1,4 +1,4 @@
-"""Runs, uploads, keys and encoder generations in the ledger."""
+"""Runs, uploads and keys in the ledger."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Protocol
 
 from cluster.model import (
     ApiKey,
-    Generation,
     ItemProblem,
     Run,
 )
@@ -80,12 +79,4 @@ class Keys(Protocol):
 
     async def revoke(self, key_id: str, *, now: datetime) -> None:
         """Unknown id: `NotFound`."""
-        ...
-
-
-class Generations(Protocol):
-    async def active(self) -> Generation | None: ...
-
-    async def activate(self, generation: Generation) -> None:
-        """First come: `InvalidRequest` when another one is active."""
         ...

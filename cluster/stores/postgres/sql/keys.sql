@@ -17,11 +17,3 @@ ORDER BY created_at, key_id
 
 -- name: revoke
 UPDATE api_keys SET revoked_at = COALESCE(revoked_at, %(now)s) WHERE key_id = %(key_id)s
-
--- name: active_generation, reads
-SELECT fingerprint, dim, recipe FROM generations WHERE active
-
--- name: activate
-INSERT INTO generations (fingerprint, dim, recipe, active)
-VALUES (%(fingerprint)s, %(dim)s, %(recipe)s::jsonb, true)
-ON CONFLICT DO NOTHING
