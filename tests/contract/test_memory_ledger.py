@@ -8,13 +8,23 @@ from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.protocols import Ledger
 from contract.ledger import DocumentsContract
 from contract.ledger_filters import FiltersContract
+from contract.ledger_generations import GenerationsContract
 from contract.ledger_listings import ListingsContract
 from contract.ledger_operations import OperationsContract
+from contract.ledger_outbox import OutboxContract
 from contract.ledger_places import PlacesContract
+from contract.ledger_reconciling import ReconcilingContract
 
 
 class TestMemoryLedger(
-    DocumentsContract, PlacesContract, ListingsContract, FiltersContract, OperationsContract
+    DocumentsContract,
+    PlacesContract,
+    ListingsContract,
+    FiltersContract,
+    OperationsContract,
+    OutboxContract,
+    GenerationsContract,
+    ReconcilingContract,
 ):
     @pytest.fixture
     def ledger(self) -> Ledger:
