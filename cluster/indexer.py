@@ -1,9 +1,10 @@
 """Drains the outbox: brings all indexes to the ledger's state, then shows what can be found.
 
-One indexer at a time, guarded by the ledger's lease. Every step may be done twice: rows carry
-the ledger's version, an entry leaves the outbox only if its version is still the one that was
-taken, and a revision becomes visible only when a probe finds all of its chunks in the text index
-and in the vector index of the active generation.
+One drainer for each shard, guarded by the ledger's leases (`cluster.stores.slots`). Every step
+may be done twice: rows carry the ledger's version, an entry leaves the outbox only if its version
+is still the one that was taken, and a revision becomes visible only when a probe finds all of its
+chunks in the text index and in the vector index of the active generation. What a drainer wrote
+when it was no longer alone it owes again (`cluster.late_writes`).
 
 A row that an index refuses rests, longer each time, and is set aside after some attempts; an
 index that is out of reach costs no attempt.
@@ -23,11 +24,12 @@ from cluster.clock import Clock
 from cluster.errors import InvalidRequest, StoreRejected, StoreUnavailable
 from cluster.index_writes import Written, write_out
 from cluster.kill_points import reached
+from cluster.late_writes import LATE, LateWrites
 from cluster.settings import IndexerSettings
 from cluster.stores.protocols import Failure, Lease, Ledger, OutboxEntry, VectorIndex
+from cluster.stores.slots import shard_slots, slot_leases
 from cluster.stores.views import Views
 
-LEASE = "indexer"
 PROBE_IDS = 1000
 """Ids of one probe."""
 
@@ -112,6 +114,8 @@ class Indexer:
         self._clock = clock
         self._settings = settings or IndexerSettings()
         self._status = IndexerStatus()
+        self._slots: tuple[int, ...] | None = None
+        self._late = LateWrites()
         self._probes: dict[str, _Probes] = {}
         self._unflushed = 0
         self._last_write: datetime | None = None
@@ -121,14 +125,16 @@ class Indexer:
         stuck = (key for key, probes in self._probes.items() if probes.failed >= MAX_PROBES)
         return replace(self._status, stuck=tuple(sorted(stuck)))
 
-    async def drain(self, limit: int = 512) -> int:
+    async def drain(self, limit: int = 512, *, lease: Lease | None = None) -> int:
         """Do the oldest `limit` entries and publish what is complete; how many were done.
 
         `StoreUnavailable` leaves the entries owed. What an index refuses stays owed as well,
         which keeps a pending revision from becoming visible; it rests, and is set aside with
-        the reason after `max_attempts`.
+        the reason after `max_attempts`. `lease`: checked after each write; without one the
+        caller makes sure that nobody else drains.
         """
-        done = await self._work_off(limit)
+        await self._owe_late_writes()
+        done = await self._work_off(limit, lease)
         await self.publish_found()
         async with self._ledger.transaction() as tx:
             count, age = await tx.outbox.lag()
@@ -142,7 +148,9 @@ class Indexer:
         now = self._clock.now()
         resting = {key for key, one in self._probes.items() if now < one.not_before}
         async with self._ledger.transaction() as tx:
-            pending = await tx.documents.publishable(limit=PUBLISH_REVISIONS + len(resting))
+            pending = await tx.documents.publishable(
+                limit=PUBLISH_REVISIONS + len(resting), slots=self._slots
+            )
         pending = {key: chunks for key, chunks in pending.items() if key not in resting}
         if not pending:
             return 0
@@ -166,17 +174,23 @@ class Indexer:
         return shown
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set: wait for the lease, drain at every wake-up, flush when idle.
+        """Until `stop` is set: wait for a free shard, drain it at every wake-up, flush when idle.
         A store that is unavailable or refuses is reported and tried again after a while: ending
         would only meet the same entry again."""
+        count = self._settings.shards
+        shards = [shard_slots(shard, of=count) for shard in range(count)]
+        groups = [slot_leases(slots) for slots in shards]
         back_off_s = FIRST_BACK_OFF_S
         while not stop.is_set():
             before = self._progress()
             try:
+                await self._owe_late_writes()
                 async with AsyncExitStack() as held:
-                    entering = held.enter_async_context(self._ledger.lease(LEASE))
-                    lease = await _unless(stop, entering)
-                    if lease is not None:
+                    entering = held.enter_async_context(self._ledger.lease_any(groups))
+                    entered = await _unless(stop, entering)
+                    if entered is not None:
+                        shard, lease = entered
+                        self._slots = shards[shard] if len(shards) > 1 else None
                         await self._run_alone(lease, stop)
             except (StoreUnavailable, StoreRejected, InvalidRequest) as error:
                 self._report(str(error))
@@ -193,26 +207,36 @@ class Indexer:
             while not stop.is_set():
                 await lease.check()
                 shown = self._status.published
-                if await self.drain() or self._status.published > shown:
+                if await self.drain(lease=lease) or self._status.published > shown:
                     continue
                 await self._flush_when_due()
                 await anext(wake_ups)
 
-    async def _work_off(self, limit: int) -> int:
+    async def _owe_late_writes(self) -> None:
+        if due := self._late.due(self._clock.now()):
+            async with self._ledger.transaction() as tx:
+                await tx.documents.requeue(due)
+            reached("indexer.owed_again")
+            self._late.owed(due)
+            self._count(requeued=len(due))
+
+    async def _work_off(self, limit: int, lease: Lease | None) -> int:
         started = asyncio.get_running_loop().time()
         now = self._clock.now()
         live = await self._views.vector_indexes()
         if not live:
             return 0
         async with self._ledger.transaction() as tx:
-            entries = await tx.outbox.take(limit=limit, targets=list(live), now=now)
+            entries = await tx.outbox.take(
+                limit=limit, targets=list(live), now=now, slots=self._slots
+            )
         reached("indexer.taken")
         # Asked again: a generation that is live since before an entry was made must get it.
         live = await self._views.vector_indexes()
         entries = [one for one in entries if not one.target or one.target in live]
         if not entries or not live:
             return 0
-        written = await self._write(entries, live)
+        written = await self._write(entries, live, lease)
         await self._settle(entries, written, now=now)
         reached("indexer.done")
         took_s = asyncio.get_running_loop().time() - started
@@ -220,18 +244,33 @@ class Indexer:
         return len(entries)
 
     async def _write(
-        self, entries: Sequence[OutboxEntry], live: Mapping[str, VectorIndex]
+        self, entries: Sequence[OutboxEntry], live: Mapping[str, VectorIndex], lease: Lease | None
     ) -> Written:
         chunks = list(dict.fromkeys(one.chunk_id for one in entries))
         async with self._ledger.transaction() as tx:
             work = await tx.outbox.work(chunks, fingerprints=list(live))
-        written = await write_out(
-            entries, work, vector_indexes=live, text_index=self._views.text_index
-        )
+        try:
+            written = await write_out(
+                entries, work, vector_indexes=live, text_index=self._views.text_index
+            )
+        except (StoreUnavailable, StoreRejected, InvalidRequest):
+            await self._check_alone(lease, chunks)
+            self._late.may_arrive(chunks, until=self._clock.now() + LATE)
+            raise
+        await self._check_alone(lease, chunks)
         self._unflushed += len(work)
         self._last_write = self._clock.now()
         self._count(written=written.written, removed=written.removed)
         return written
+
+    async def _check_alone(self, lease: Lease | None, chunks: Sequence[str]) -> None:
+        """`StoreUnavailable` when someone else may have written these chunks meanwhile."""
+        try:
+            if lease is not None:
+                await lease.check()
+        except StoreUnavailable:
+            self._late.may_arrive(chunks, until=self._clock.now())
+            raise
 
     async def _settle(
         self, entries: Sequence[OutboxEntry], written: Written, *, now: datetime
@@ -245,6 +284,8 @@ class Indexer:
                 await tx.outbox.failed(failures, now=now)
             for target, chunks in written.owed.items():
                 await tx.outbox.owe(chunks, target=target)
+            if self._slots is not None:
+                await tx.outbox.wake()  # another shard may have to show what is complete now
 
     def _failure(self, entry: OutboxEntry, reason: str, *, now: datetime) -> Failure:
         rest = try_rest(entry.attempts + 1, max_attempts=self._settings.max_attempts)

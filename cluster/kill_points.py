@@ -30,6 +30,7 @@ INDEXER = (
     "indexer.probed",
     "indexer.published",
     "indexer.flushed",
+    "indexer.owed_again",
 )
 INGEST = (
     "ingest.run_started",
@@ -42,8 +43,9 @@ INGEST = (
 UPLOAD = ("upload.committed",)
 DELETE = ("delete.committed",)
 RECONCILE = ("reconcile.owed", "reconcile.recorded")
+REBUILD = ("rebuild.begun", "rebuild.owed", "rebuild.finished")
 
-POINTS = (*INDEXER, *INGEST, *UPLOAD, *DELETE, *RECONCILE)
+POINTS = (*INDEXER, *INGEST, *UPLOAD, *DELETE, *RECONCILE, *REBUILD)
 
 
 class KillPoint:

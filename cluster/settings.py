@@ -81,6 +81,10 @@ class TextIndexSettings(_Section):
 
 
 class IndexerSettings(_Section):
+    shards: int = Field(
+        1, ge=1, le=16, description="drainers of the outbox; more than 1 needs Elasticsearch"
+    )
+    drainers: int = Field(0, ge=0, le=16, description="shards of one process; 0: all")
     max_attempts: int = Field(
         8, ge=1, le=1000, description="refusals after which a row is set aside"
     )

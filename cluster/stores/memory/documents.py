@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
@@ -16,13 +16,16 @@ from cluster.stores.checks import (
     MAX_PUBLISHABLE_CHUNKS,
     check_batch,
     check_same_owner,
+    refuse_forgotten,
     require,
     require_limit,
 )
 from cluster.stores.fields import matchable_fields
+from cluster.stores.memory.forgetting import MemoryForgetting
 from cluster.stores.memory.generations import claim
 from cluster.stores.memory.state import HeldRevision, State
 from cluster.stores.protocols import DocumentSummary, Prepared
+from cluster.stores.slots import slot_of
 from cluster.stores.succession import (
     changed_flags,
     decide_succession,
@@ -32,8 +35,9 @@ from cluster.stores.succession import (
 
 
 class MemoryDocuments:
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, forgetting: MemoryForgetting) -> None:
         self._state = state
+        self._forgetting = forgetting
 
     async def digests(self, tenant: str, origins: Sequence[str]) -> dict[str, str]:
         asked = set(require(origins, "origins"))
@@ -48,6 +52,7 @@ class MemoryDocuments:
     async def put(self, batch: Sequence[Prepared], *, now: datetime) -> int:
         check_batch(batch)
         last = {one.revision.revision_id: one for one in batch}
+        refuse_forgotten(await self._forgetting.refused([one.revision for one in batch]))
         self._check_owners(list(last.values()))
         known = {one.revision.revision_id for one in self._state.alive()}
         fresh = {key: one for key, one in last.items() if key not in known}
@@ -69,13 +74,17 @@ class MemoryDocuments:
         self._owe([self._state.revisions[key] for key in fresh], "upsert")
         return len(fresh)
 
-    async def publishable(self, *, limit: int) -> dict[str, dict[str, int]]:
+    async def publishable(
+        self, *, limit: int, slots: Collection[int] | None = None
+    ) -> dict[str, dict[str, int]]:
         state = self._state
         owing = state.owing()
         ready = [
             one
             for one in state.revisions.values()
-            if one.state == "pending" and not any(chunk.chunk_id in owing for chunk in one.chunks)
+            if one.state == "pending"
+            and not any(chunk.chunk_id in owing for chunk in one.chunks)
+            and (slots is None or slot_of(one.revision.revision_id) in slots)
         ]
         ready.sort(key=lambda one: one.put_order)
         ready = ready[: require_limit(limit)]
@@ -314,7 +323,7 @@ class MemoryDocuments:
         for held in gone:
             self._state.revisions[held.revision.revision_id] = replace(
                 held,
-                revision=replace(held.revision, text=""),
+                revision=replace(held.revision, text="", derived_from=()),
                 chunks=(),
                 state="deleted",
                 newest_edition=False,

@@ -12,6 +12,7 @@ from cluster.stores.checks import printable, require, require_limit, require_tar
 from cluster.stores.fields import stored_fields
 from cluster.stores.memory.state import HeldEntry, State
 from cluster.stores.protocols import EVERYWHERE, Failure, IndexWork, OutboxEntry, SetAside
+from cluster.stores.slots import slot_of
 
 Lane = tuple[bool, str]
 """Whether it is owed to single generations, and if not, the tenant."""
@@ -22,13 +23,19 @@ class MemoryOutbox:
         self._state = state
 
     async def take(
-        self, *, limit: int, targets: Collection[str] | None = None, now: datetime | None = None
+        self,
+        *,
+        limit: int,
+        targets: Collection[str] | None = None,
+        now: datetime | None = None,
+        slots: Collection[int] | None = None,
     ) -> list[OutboxEntry]:
         lanes: dict[Lane, list[OutboxEntry]] = {}
         for held in sorted(self._state.outbox.values(), key=lambda one: one.entry.entry_id):
             target = held.entry.target
             wanted = target == EVERYWHERE or targets is None or target in targets
-            if wanted and _ready(held, now=now):
+            here = slots is None or slot_of(held.entry.chunk_id) in slots
+            if wanted and here and _ready(held, now=now):
                 lanes.setdefault(_lane(held), []).append(held.entry)
         turns = [
             (turn, entry.entry_id, entry)
@@ -38,6 +45,9 @@ class MemoryOutbox:
         return [entry for _, _, entry in sorted(turns, key=lambda one: one[:2])][
             : require_limit(limit)
         ]
+
+    async def wake(self) -> None:
+        self._state.awake = True
 
     async def owe(self, chunk_ids: Sequence[str], *, target: str) -> None:
         require_target(target)

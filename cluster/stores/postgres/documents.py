@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from cluster.errors import InvalidRequest, NotFound
@@ -19,14 +19,17 @@ from cluster.stores.checks import (
     MAX_PUBLISHABLE_CHUNKS,
     check_batch,
     check_same_owner,
+    refuse_forgotten,
     require,
     require_limit,
     storable,
 )
 from cluster.stores.postgres.filters import render
+from cluster.stores.postgres.forgetting import PostgresForgetting
 from cluster.stores.postgres.generations import claim
 from cluster.stores.postgres.rows import (
     chunk_record,
+    lineage_records,
     read_passages,
     read_summary,
     revision_record,
@@ -47,8 +50,9 @@ ERASED_AT_ONCE = 500
 
 
 class PostgresDocuments:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, forgetting: PostgresForgetting) -> None:
         self._connection = connection
+        self._forgetting = forgetting
         self._sql = Statements(connection, "documents")
 
     async def digests(self, tenant: str, origins: Sequence[str]) -> dict[str, str]:
@@ -59,6 +63,8 @@ class PostgresDocuments:
     async def put(self, batch: Sequence[Prepared], *, now: datetime) -> int:
         check_batch(batch)
         last = {prepared.revision.revision_id: prepared for prepared in batch}
+        await self._forgetting.lock_puts(sorted({one.revision.tenant for one in batch}))
+        refuse_forgotten(await self._forgetting.refused([one.revision for one in batch]))
         live = await self._claim_documents(list(last.values()))
         orders = await self._sql.rows("next_put_orders", {"count": len(last)})
         ordered = [(order[0], one) for order, one in zip(orders, last.values(), strict=True)]
@@ -74,8 +80,14 @@ class PostgresDocuments:
             await self._notify()
         return len(fresh)
 
-    async def publishable(self, *, limit: int) -> dict[str, dict[str, int]]:
-        asked = {"limit": require_limit(limit), "chunks": MAX_PUBLISHABLE_CHUNKS}
+    async def publishable(
+        self, *, limit: int, slots: Collection[int] | None = None
+    ) -> dict[str, dict[str, int]]:
+        asked = {
+            "limit": require_limit(limit),
+            "chunks": MAX_PUBLISHABLE_CHUNKS,
+            "slots": None if slots is None else list(slots),
+        }
         rows = await self._sql.rows("publishable", asked)
         found: dict[str, dict[str, int]] = {}
         for revision, chunk, version in rows:
@@ -295,6 +307,8 @@ class PostgresDocuments:
         )
         await self._sql.run("put_revisions", {"rows": to_json(revisions)})
         await self._sql.run("put_chunks", {"rows": to_json(chunks)})
+        if lineage := [row for _, prepared in fresh for row in lineage_records(prepared.revision)]:
+            await self._sql.run("put_lineage", {"rows": to_json(lineage)})
 
     async def _live(self, document_ids: Sequence[str]) -> list[LiveRevision]:
         rows = await self._sql.rows("live", {"ids": list(document_ids)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import psycopg
@@ -13,12 +13,16 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
 from cluster.errors import StoreUnavailable
+from cluster.forget.key_files import KeyFile
 from cluster.settings import PostgresSettings
 from cluster.stores.postgres.documents import PostgresDocuments
+from cluster.stores.postgres.forget_jobs import PostgresForgetJobs
+from cluster.stores.postgres.forgetting import PostgresForgetting
 from cluster.stores.postgres.generations import PostgresGenerations
 from cluster.stores.postgres.keys import PostgresKeys
 from cluster.stores.postgres.migrate import migrate
 from cluster.stores.postgres.outbox import PostgresOutbox
+from cluster.stores.postgres.reconciling import PostgresRebuilds, PostgresReconciling
 from cluster.stores.postgres.runs import PostgresRuns, PostgresUploads
 from cluster.stores.postgres.statements import STORE, Connection, translated, translated_pool
 from cluster.stores.postgres.vectors import PostgresVectors
@@ -41,25 +45,33 @@ Pool = AsyncConnectionPool[Connection]
 
 
 class PostgresTransaction:
-    def __init__(self, connection: Connection) -> None:
-        self.documents = PostgresDocuments(connection)
+    def __init__(self, connection: Connection, tombstone_key: KeyFile | None) -> None:
+        self.forgetting = PostgresForgetting(connection, tombstone_key)
+        self.forget_jobs = PostgresForgetJobs(connection)
+        self.documents = PostgresDocuments(connection, self.forgetting)
         self.vectors = PostgresVectors(connection)
         self.outbox = PostgresOutbox(connection)
         self.runs = PostgresRuns(connection)
         self.uploads = PostgresUploads(connection)
         self.keys = PostgresKeys(connection)
         self.generations = PostgresGenerations(connection)
+        self.reconciling = PostgresReconciling(connection)
+        self.rebuilds = PostgresRebuilds(connection)
 
 
 class PostgresLedger:
-    def __init__(self, pool: Pool, *, conninfo: str) -> None:
+    def __init__(self, pool: Pool, *, conninfo: str, tombstone_key: KeyFile | None) -> None:
         self._pool = pool
         self._conninfo = conninfo
+        self._tombstone_key = tombstone_key
 
     @classmethod
-    async def open(cls, url: str, settings: PostgresSettings) -> PostgresLedger:
+    async def open(
+        cls, url: str, settings: PostgresSettings, *, tombstone_key: KeyFile | None = None
+    ) -> PostgresLedger:
         """Migrate the database if needed and connect. `StoreUnavailable`: not reached;
-        `StoreRejected`: the schema is newer than this version."""
+        `StoreRejected`: the schema is newer than this version. Without `tombstone_key` nothing
+        can be forgotten, and nothing put for a tenant of whom something was."""
         await migrate(url, settings)
         conninfo = _with_limits(url, settings)
         pool: Pool = AsyncConnectionPool(
@@ -73,23 +85,27 @@ class PostgresLedger:
         )
         async with translated_pool():
             await pool.open(wait=True, timeout=settings.connect_timeout_s)
-        return cls(pool, conninfo=conninfo)
+        return cls(pool, conninfo=conninfo, tombstone_key=tombstone_key)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[PostgresTransaction]:
         async with translated_pool(), self._pool.connection() as connection:
-            yield PostgresTransaction(connection)
+            yield PostgresTransaction(connection, self._tombstone_key)
 
     @asynccontextmanager
-    async def lease(self, name: str) -> AsyncIterator[Lease]:
+    async def lease(self, *names: str) -> AsyncIterator[Lease]:
+        async with self.lease_any([names]) as (_, lease):
+            yield lease
+
+    @asynccontextmanager
+    async def lease_any(self, groups: Sequence[Sequence[str]]) -> AsyncIterator[tuple[int, Lease]]:
         connection = await self._connect()
         async with connection:
-            key = (_LEASE_CLASS, name)
             # Asked again and again: a blocking lock would run into the statement's time limit.
             async for _ in _ticks(POLL_S / 2):
-                if await _one(connection, "SELECT pg_try_advisory_lock(%s, hashtext(%s))", key):
-                    break
-            yield PostgresLease(connection)
+                if (at := await _lock_any(connection, groups)) is not None:
+                    yield at, PostgresLease(connection)
+                    return
 
     async def wake_ups(self) -> AsyncGenerator[None, None]:
         connection: Connection | None = None
@@ -145,6 +161,23 @@ async def _one(connection: Connection, query: str, values: tuple[object, ...]) -
     if row is None:
         raise StoreUnavailable(STORE, "no answer")
     return bool(row[0])
+
+
+async def _lock_any(connection: Connection, groups: Sequence[Sequence[str]]) -> int | None:
+    """Lock all names of one group, of the first that can be had; its place."""
+    for at, names in enumerate(groups):
+        held = 0
+        for name in names:
+            key = (_LEASE_CLASS, name)
+            if not await _one(connection, "SELECT pg_try_advisory_lock(%s, hashtext(%s))", key):
+                break
+            held += 1
+        if held == len(names):
+            return at
+        for name in names[:held]:
+            key = (_LEASE_CLASS, name)
+            await _one(connection, "SELECT pg_advisory_unlock(%s, hashtext(%s))", key)
+    return None
 
 
 async def _ticks(pause_s: float) -> AsyncIterator[None]:

@@ -22,9 +22,19 @@ class PostgresOutbox:
         self._sql = Statements(connection, "outbox")
 
     async def take(
-        self, *, limit: int, targets: Collection[str] | None = None, now: datetime | None = None
+        self,
+        *,
+        limit: int,
+        targets: Collection[str] | None = None,
+        now: datetime | None = None,
+        slots: Collection[int] | None = None,
     ) -> list[OutboxEntry]:
-        asked = {"limit": require_limit(limit), "targets": _listed(targets), "now": now}
+        asked = {
+            "limit": require_limit(limit),
+            "targets": _listed(targets),
+            "now": now,
+            "slots": None if slots is None else list(slots),
+        }
         return [
             OutboxEntry(
                 entry_id=row[0],
@@ -37,10 +47,13 @@ class PostgresOutbox:
             for row in await self._sql.rows("take", asked)
         ]
 
+    async def wake(self) -> None:
+        await self._sql.rows("notify", {})
+
     async def owe(self, chunk_ids: Sequence[str], *, target: str) -> None:
         asked = {"ids": list(require(chunk_ids, "chunk ids")), "target": require_target(target)}
         await self._sql.run("owe", asked)
-        await self._sql.rows("notify", {})
+        await self.wake()
 
     async def drop_target(self, target: str) -> int:
         return await self._sql.run("drop_target", {"target": require_target(target)})
@@ -97,7 +110,7 @@ class PostgresOutbox:
         ids = None if chunk_ids is None else list(require(chunk_ids, "chunk ids"))
         asked = {"ids": ids, "tenant": tenant}
         opened = [await self._sql.run(f"retry{suffix}", asked) for suffix in _SUFFIXES]
-        await self._sql.rows("notify", {})
+        await self.wake()
         return sum(opened)
 
     async def lag(self) -> tuple[int, timedelta]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -62,10 +62,12 @@ class Documents(Protocol):
         vectors must be there first (`Vectors.put`), else `InvalidRequest`."""
         ...
 
-    async def publishable(self, *, limit: int) -> dict[str, dict[str, int]]:
-        """revision id -> {chunk id: row version} of pending revisions without open outbox
-        entries, oldest first: at most `limit`, and no more when those before have 20,000 chunks
-        already."""
+    async def publishable(
+        self, *, limit: int, slots: Collection[int] | None = None
+    ) -> dict[str, dict[str, int]]:
+        """revision id -> {chunk id: row version} of pending revisions that owe no index work to
+        all indexes, oldest first: at most `limit`, and no more when those before have 20,000
+        chunks already. `slots`: only revisions that fall into them; `None` is all."""
         ...
 
     async def unshown(self, tenant: str, *, run_id: str, limit: int) -> tuple[int, list[str]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from cluster.stores.protocols.documents import Documents, VectorCache
+from cluster.stores.protocols.forgetting import ForgetJobs, Forgetting
 from cluster.stores.protocols.generations import Generations
 from cluster.stores.protocols.operations import Keys, Runs, Uploads
 from cluster.stores.protocols.outbox import Outbox
+from cluster.stores.protocols.reconciling import Rebuilds, Reconciling
 
 
 class Transaction(Protocol):
@@ -29,6 +31,14 @@ class Transaction(Protocol):
     def keys(self) -> Keys: ...
     @property
     def generations(self) -> Generations: ...
+    @property
+    def forgetting(self) -> Forgetting: ...
+    @property
+    def forget_jobs(self) -> ForgetJobs: ...
+    @property
+    def reconciling(self) -> Reconciling: ...
+    @property
+    def rebuilds(self) -> Rebuilds: ...
 
 
 class Lease(Protocol):
@@ -49,8 +59,15 @@ class Ledger(Protocol):
         also while the store is out of reach."""
         ...
 
-    def lease(self, name: str) -> AbstractAsyncContextManager[Lease]:
-        """Enter as the only holder of `name` among all processes; waits for the former one."""
+    def lease(self, *names: str) -> AbstractAsyncContextManager[Lease]:
+        """Enter as the only holder of these names among all processes; waits for the former
+        one, and holds none of them while it waits."""
+        ...
+
+    def lease_any(
+        self, groups: Sequence[Sequence[str]]
+    ) -> AbstractAsyncContextManager[tuple[int, Lease]]:
+        """As `lease`, for the first of the groups that is free; which one."""
         ...
 
     async def close(self) -> None: ...

@@ -74,7 +74,12 @@ class IndexWork:
 
 class Outbox(Protocol):
     async def take(
-        self, *, limit: int, targets: Collection[str] | None = None, now: datetime | None = None
+        self,
+        *,
+        limit: int,
+        targets: Collection[str] | None = None,
+        now: datetime | None = None,
+        slots: Collection[int] | None = None,
     ) -> list[OutboxEntry]:
         """Open entries, without removing them: the oldest of each tenant in turn, then the
         second of each, so that none waits for another's thousands. What is owed to single
@@ -82,9 +87,14 @@ class Outbox(Protocol):
 
         `targets`: the generations whose own entries are wanted beside those owed everywhere;
         `None` is all. `now`: leave out what rests after a failure until later than that;
-        `None` leaves out nothing. What is set aside is never among them. While more than four
-        tenants owe, it may be fewer than `limit`, though never none.
+        `None` leaves out nothing. `slots`: only the chunks that fall into them
+        (`cluster.stores.slots`); `None` is all. What is set aside is never among them. While
+        more than four tenants owe, it may be fewer than `limit`, though never none.
         """
+        ...
+
+    async def wake(self) -> None:
+        """Make whoever listens to `Ledger.wake_ups` look, when the transaction ends."""
         ...
 
     async def owe(self, chunk_ids: Sequence[str], *, target: str) -> None:

@@ -199,6 +199,8 @@ WITH ready AS (
     FROM revisions r
     WHERE r.state = 'pending'
       AND NOT EXISTS (SELECT FROM outbox o WHERE o.revision_id = r.revision_id)
+      AND (%(slots)s::integer[] IS NULL
+           OR (hashtextextended(r.revision_id, 0) & 15)::integer = ANY(%(slots)s::integer[]))
     ORDER BY r.put_order
     LIMIT %(limit)s
 ), counted AS (

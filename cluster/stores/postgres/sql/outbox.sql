@@ -16,6 +16,8 @@ WITH RECURSIVE lanes AS (
                CASE WHEN o.tried_version = o.version THEN o.attempts ELSE 0 END AS attempts
         FROM outbox o
         WHERE o.tenant = lanes.tenant
+          AND (%(slots)s::integer[] IS NULL
+               OR (hashtextextended(o.chunk_id, 0) & 15)::integer = ANY(%(slots)s::integer[]))
           AND (o.tried_version IS DISTINCT FROM o.version
                OR (o.set_aside_at IS NULL
                    AND (%(now)s::timestamptz IS NULL OR o.not_before <= %(now)s)))
@@ -29,6 +31,8 @@ WITH RECURSIVE lanes AS (
                CASE WHEN o.tried_version = o.version THEN o.attempts ELSE 0 END AS attempts
         FROM outbox_of_generation o
         WHERE (%(targets)s::text[] IS NULL OR o.target = ANY(%(targets)s::text[]))
+          AND (%(slots)s::integer[] IS NULL
+               OR (hashtextextended(o.chunk_id, 0) & 15)::integer = ANY(%(slots)s::integer[]))
           AND (o.tried_version IS DISTINCT FROM o.version
                OR (o.set_aside_at IS NULL
                    AND (%(now)s::timestamptz IS NULL OR o.not_before <= %(now)s)))
