@@ -15,11 +15,10 @@ from pathlib import Path
 from cluster.clock import SystemClock
 from cluster.errors import PalimpsestError
 from cluster.indexer import Indexer
-from cluster.model import Generation
 from cluster.settings import Settings, load_settings
 from cluster.stack.probes import BEAT_S
-from cluster.stores.open import open_ledger, open_stores
-from cluster.stores.views import FixedViews
+from cluster.stores.live_views import LiveViews
+from cluster.stores.open import open_collections, open_ledger, open_text_index
 
 LOOK_AGAIN_S = 0.5
 
@@ -31,37 +30,36 @@ async def serve(settings: Settings, beat: Path) -> None:
         loop.add_signal_handler(name, stop.set)
     beating = asyncio.create_task(_beat(beat))
     try:
-        generation = await _generation(settings, stop)
-        if generation is not None:
-            await _index(settings, generation, stop)
+        if await _encoder_chosen(settings, stop):
+            await _index(settings, stop)
     finally:
         beating.cancel()
 
 
-async def _index(settings: Settings, generation: Generation, stop: asyncio.Event) -> None:
-    stores = await open_stores(settings, generation, read_only_text=False)
+async def _index(settings: Settings, stop: asyncio.Event) -> None:
+    ledger = await open_ledger(settings)
     try:
-        views = FixedViews(
-            by_fingerprint={generation.fingerprint: stores.vector_index},
-            text_index=stores.text_index,
-        )
-        indexer = Indexer(stores.ledger, views, SystemClock(), settings.indexer)
-        await indexer.run(stop)
+        text_index = await open_text_index(settings, read_only=False)
+        views = LiveViews(ledger, text_index, open_collections(settings).open)
+        try:
+            await Indexer(ledger, views, SystemClock(), settings.indexer).run(stop)
+        finally:
+            await views.close()
     finally:
-        await stores.close()
+        await ledger.close()
 
 
-async def _generation(settings: Settings, stop: asyncio.Event) -> Generation | None:
-    """The active generation as soon as there is one; `None` when asked to stop before."""
+async def _encoder_chosen(settings: Settings, stop: asyncio.Event) -> bool:
+    """As soon as there is an active generation; false when asked to stop before."""
     ledger = await open_ledger(settings)
     try:
         while not stop.is_set():
             async with ledger.transaction() as tx:
                 active = await tx.generations.active()
             if active is not None:
-                return active
+                return True
             await _pause(stop)
-        return None
+        return False
     finally:
         await ledger.close()
 

@@ -13,7 +13,7 @@ from cluster.forget.key_files import tombstone_key_file
 from cluster.model import Generation
 from cluster.settings import Settings
 from cluster.stack.services import embedded_milvus_uri, embedded_postgres_url
-from cluster.stores.protocols import Ledger, TextIndex, VectorIndex
+from cluster.stores.protocols import Collections, Ledger, TextIndex, VectorIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +70,15 @@ async def open_vector_index(settings: Settings, generation: Generation) -> Vecto
         token=settings.milvus.token,
         generation=generation,
         settings=settings.milvus,
+    )
+
+
+def open_collections(settings: Settings) -> Collections:
+    """The vector indexes of all generations; nothing is connected yet."""
+    from cluster.stores.milvus.collections import MilvusCollections
+
+    return MilvusCollections(
+        uri=milvus_uri(settings), token=settings.milvus.token, settings=settings.milvus
     )
 
 

@@ -9,6 +9,7 @@ may be called twice.
 from cluster.stores.protocols.documents import Documents, DocumentSummary, Prepared, VectorCache
 from cluster.stores.protocols.generations import (
     Backlog,
+    Collections,
     Generations,
     GenerationState,
     HeldGeneration,
@@ -36,6 +37,7 @@ from cluster.stores.protocols.reconciling import (
 __all__ = [
     "EVERYWHERE",
     "Backlog",
+    "Collections",
     "Comparable",
     "CountsCopies",
     "DocumentSummary",

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
 from cluster.model import Generation
+from cluster.stores.protocols.indexes import VectorIndex
 
 GenerationState = Literal["building", "active", "grace", "gone"]
 """`building`: dual-written, not yet searched. `active`: the one that questions search and that
@@ -49,6 +50,23 @@ class Backlog:
 
     def __bool__(self) -> bool:
         return bool(self.missing or self.owed)
+
+
+class Collections(Protocol):
+    """The vector indexes of generations as wholes."""
+
+    async def open(self, generation: Generation) -> VectorIndex:
+        """Its index, made when it is not there; who opens it closes it."""
+        ...
+
+    async def point(self, generation: Generation) -> None:
+        """Show people with other tools which one is the active one. Nothing of ours reads it,
+        and a store that cannot goes without."""
+        ...
+
+    async def drop(self, generations: Sequence[Generation]) -> int:
+        """Remove their indexes; how many were there. Twice is once."""
+        ...
 
 
 class Generations(Protocol):

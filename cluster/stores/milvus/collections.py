@@ -1,0 +1,82 @@
+"""Collections of encoder generations as wholes: opened, named for people, dropped."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from pymilvus import MilvusClient  # type: ignore[import-untyped]  # has no types
+
+from cluster.errors import StoreRejected
+from cluster.model import Generation
+from cluster.settings import MilvusSettings
+from cluster.stores.milvus.connection import Connection
+from cluster.stores.milvus.index import MilvusVectorIndex
+from cluster.stores.milvus.schema import collection_name
+
+ALIAS = "chunks_active"
+"""The collection that questions search, for those who look with other tools. We do not read
+it: the ledger says which generation is active."""
+
+_log = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MilvusCollections:
+    """`cluster.stores.protocols.Collections` on one Milvus. A connection for each call: they
+    are rare."""
+
+    uri: str
+    token: str | None
+    settings: MilvusSettings
+
+    async def open(self, generation: Generation) -> MilvusVectorIndex:
+        return await MilvusVectorIndex.open(
+            self.uri, token=self.token, generation=generation, settings=self.settings
+        )
+
+    async def point(self, generation: Generation) -> None:
+        name = collection_name(generation)
+        try:
+            await self._call(f"alias {name}", partial(_point, name=name))
+        except StoreRejected as error:
+            _log.warning("the alias %s is not moved: %s", ALIAS, error)
+
+    async def drop(self, generations: Sequence[Generation]) -> int:
+        names = [collection_name(one) for one in generations]
+        return await self._call("drop collections", partial(_drop, names=names))
+
+    async def _call(self, what: str, call: Callable[[MilvusClient], Answer]) -> Answer:
+        timeout_s = self.settings.timeout_s
+        connection = await Connection.open(self.uri, token=self.token, timeout_s=timeout_s)
+        try:
+            return await connection.call(what, lambda client, _: call(client))
+        finally:
+            await connection.close()
+
+
+def _point(client: MilvusClient, *, name: str) -> None:
+    """Create or alter, by what is there: `alter` of one that is not is an error."""
+    if not client.has_collection(name):
+        return
+    held = client.list_aliases(name).get("aliases", [])
+    if ALIAS in held:
+        return
+    if client.has_collection(ALIAS):
+        client.alter_alias(name, ALIAS)
+    else:
+        client.create_alias(name, ALIAS)
+
+
+def _drop(client: MilvusClient, *, names: Sequence[str]) -> int:
+    there = [name for name in names if client.has_collection(name)]
+    for name in there:
+        for alias in client.list_aliases(name).get("aliases", []):
+            client.drop_alias(alias)
+        client.drop_collection(name)
+    return len(there)
