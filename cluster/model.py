@@ -110,7 +110,8 @@ class Revision:
     `origin` is the URI of the item it was read from, `item_digest` the digest of its raw
     bytes and of everything else that shapes the result: equal digest, nothing to do.
     `edition` is the product version, `""` where there is none; `edition_key` sorts editions
-    (`cluster.text.versions.version_key`).
+    (`cluster.text.versions.version_key`). `derived_from` names what it was made of (document ids
+    or origins of the same tenant): when all of that is forgotten, so is this.
     """
 
     revision_id: str
@@ -132,6 +133,7 @@ class Revision:
     turn: Turn | None = None
     fingerprint: str
     run_id: str
+    derived_from: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

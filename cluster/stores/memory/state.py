@@ -10,6 +10,7 @@ from itertools import count
 from typing import Literal
 
 from cluster.clock import Clock
+from cluster.forget.refusal import Buried
 from cluster.model import (
     ApiKey,
     Chunk,
@@ -21,7 +22,7 @@ from cluster.model import (
     Vector,
 )
 from cluster.stores.drift import DriftReport
-from cluster.stores.protocols import EVERYWHERE, HeldGeneration, OutboxEntry
+from cluster.stores.protocols import EVERYWHERE, ForgetJob, HeldGeneration, OutboxEntry
 from cluster.stores.protocols.reconciling import Rebuild
 from cluster.stores.succession import LiveRevision
 
@@ -85,6 +86,13 @@ class HeldUpload:
     arguments: dict[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldTombstone:
+    tenant: str
+    key_id: str
+    stone: Buried
+
+
 @dataclass(slots=True, kw_only=True)
 class State:
     clock: Clock
@@ -99,6 +107,9 @@ class State:
     uploads: dict[str, HeldUpload] = field(default_factory=dict)
     keys: dict[str, tuple[ApiKey, str]] = field(default_factory=dict)
     generations: dict[str, HeldGeneration] = field(default_factory=dict)
+    forget_jobs: dict[str, tuple[ForgetJob, tuple[bytes, ...]]] = field(default_factory=dict)
+    receipts: dict[str, tuple[str, str]] = field(default_factory=dict)
+    tombstones: dict[tuple[str, str], HeldTombstone] = field(default_factory=dict)
     rebuild: Rebuild | None = None
     reconciled: DriftReport | None = None
     # Numbers are never given twice, also when the transaction that took one is rolled back.

@@ -350,6 +350,7 @@ class PostgresDocuments:
         await self._queue(ids, operation="delete")
         texts = sorted({row[0] for row in await self._sql.rows("erase_chunks", {"ids": ids})})
         vectors = await self._sql.rows("vectors_of_texts", {"keys": texts})
+        await self._sql.run("erase_lineage", {"ids": ids})
         await self._sql.run("erase_revisions", {"ids": ids})
         keys = [key for key, _ in vectors]
         fingerprints = [fingerprint for _, fingerprint in vectors]

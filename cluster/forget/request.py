@@ -1,0 +1,273 @@
+"""One wish to forget: what it means, and carrying it out in one transaction of the ledger.
+
+When `forget` has returned and the transaction is committed nothing can be found any more. The
+rest (both indexes, the search for what is left, the receipt) is the job that it leaves behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from cluster.errors import InvalidRequest, NotFound
+from cluster.forget.key_files import KeyFile
+from cluster.forget.lineage import decide_fate
+from cluster.forget.marks import MarkKey, selector_mark, selector_tombstones, tombstones_of
+from cluster.forget.naming import needles_of
+from cluster.ids import content_id
+from cluster.stores.checks import storable
+from cluster.stores.protocols import Transaction
+from cluster.stores.protocols.forgetting import ForgetJob, Holding, Needles, Selector
+
+AT_ONCE = 500
+"""Documents whose revisions are in memory at a time."""
+
+IDS_A_PART = 5000
+"""Chunk ids of one sealed part of a job's work."""
+
+SINGLE = ("item", "document")
+"""What must be there; of an owner, a source or a session there may be nothing yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """`owner`: whose rows may be touched at all; `None` for those of the whole tenant."""
+
+    tenant: str
+    selector: Selector
+    owner: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.selector.value.strip() or not storable(self.selector.value):
+            raise InvalidRequest(f"forget {self.selector.kind}: name what shall be forgotten")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """`named` are the documents that are meant, `derived` those that go with them, `recompute`
+    those that stay on other support. All are document ids, in order."""
+
+    named: tuple[str, ...]
+    derived: tuple[str, ...]
+    recompute: tuple[str, ...]
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        return (*self.named, *self.derived)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a dry run tells. `shown` names the first documents."""
+
+    plan: Plan
+    revisions: int
+    chunks: int
+    tombstones: int
+    shown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What the job has to look for until all of it is gone."""
+
+    selector: Selector
+    owner: str | None
+    chunk_ids: tuple[str, ...]
+    vector_keys: tuple[str, ...]
+    run_ids: tuple[str, ...]
+    recompute: tuple[str, ...]
+    needles: Needles
+
+
+async def plan_of(tx: Transaction, wish: Wish) -> Plan:
+    """`NotFound` when an item or a document is not there, or not for this owner."""
+    named = await tx.forgetting.matching(wish.tenant, wish.selector, owner=wish.owner)
+    if not named and wish.selector.kind in SINGLE:
+        raise NotFound(
+            f"no {wish.selector.kind} of that name in tenant {wish.tenant!r}; "
+            "`palimpsest ask --json` and GET /v1/documents tell ids"
+        )
+    affected = await _affected(tx, wish.tenant, named) if named else []
+    if not affected:
+        return Plan(named=tuple(named), derived=(), recompute=())
+    supports = await tx.forgetting.supports(wish.tenant, affected)
+    fate = decide_fate(named, affected, supports)
+    return Plan(named=tuple(named), derived=fate.dropped, recompute=fate.recompute)
+
+
+async def preview(tx: Transaction, wish: Wish, *, shown: int = 20) -> Preview:
+    """Changes nothing."""
+    plan = await plan_of(tx, wish)
+    revisions = chunks = 0
+    contents: set[str] = set()
+    named: list[str] = []
+    for part in _parts(plan.documents):
+        for one in await tx.forgetting.holdings(wish.tenant, part):
+            revisions += 1
+            chunks += len(one.vector_keys)
+            contents.add(one.text)
+            if len(named) < shown and one.state != "deleted":
+                named.append(f"{one.document_id}  {one.title or one.path}  ({one.origin})")
+    places = 0 if wish.selector.kind == "item" else len(plan.named)
+    return Preview(
+        plan=plan,
+        revisions=revisions,
+        chunks=chunks,
+        tombstones=len(contents - {""}) + places,
+        shown=tuple(named),
+    )
+
+
+async def forget(tx: Transaction, wish: Wish, *, key_file: KeyFile, now: datetime) -> ForgetJob:
+    """Bury, erase and leave a job. Asked again, while nothing new matches, it returns the job
+    that there is."""
+    key = MarkKey(key_file.make())
+    await tx.forgetting.lock(wish.tenant)
+    selector = selector_mark(key, wish.tenant, wish.selector, owner=wish.owner)
+    former = await tx.forget_jobs.latest(wish.tenant, selector)
+    try:
+        plan = await plan_of(tx, wish)
+    except NotFound:
+        if former is None:
+            raise
+        return former
+    if former is not None and not plan.documents and former.lifted_at is None:
+        return former
+    return await _carry_out(tx, wish, plan, key, selector=selector, now=now)
+
+
+async def _carry_out(
+    tx: Transaction, wish: Wish, plan: Plan, key: MarkKey, *, selector: str, now: datetime
+) -> ForgetJob:
+    job_id = content_id("fgt", selector, now.isoformat())
+    receipt_id = content_id("rcp", job_id)
+    stones = selector_tombstones(key, wish.tenant, wish.selector, owner=wish.owner, now=now)
+    await tx.forgetting.bury(wish.tenant, receipt_id, stones, now=now)
+    holdings: list[Holding] = []
+    places = frozenset(plan.named if wish.selector.kind != "item" else ())
+    counts: dict[str, int] = {}
+    for part in _parts(plan.documents):
+        held = await tx.forgetting.holdings(wish.tenant, part)
+        stones = tombstones_of(key, wish.tenant, held, places=places)
+        await tx.forgetting.bury(wish.tenant, receipt_id, stones, now=now)
+        _count(counts, await tx.forgetting.erase(wish.tenant, part))
+        holdings.extend(held)
+    if plan.recompute:
+        former = await tx.forgetting.erase_former(wish.tenant, plan.recompute)
+        _count(counts, {"revisions": former})
+    work = _work(wish, plan, holdings)
+    supports = [*plan.documents, *sorted({one.origin for one in holdings})]
+    for part in _parts(supports):
+        _count(counts, {"lineage": await tx.forgetting.detach(wish.tenant, part)})
+    scrubbed = await tx.forgetting.scrub(
+        wish.tenant, work.needles, selector=wish.selector, run_ids=work.run_ids
+    )
+    _count(counts, scrubbed)
+    job = ForgetJob(
+        job_id=job_id,
+        receipt_id=receipt_id,
+        tenant=wish.tenant,
+        kind=wish.selector.kind,
+        selector=selector,
+        state="draining",
+        counts=counts,
+        asked_at=now,
+        waits_for="the indexes",
+    )
+    await tx.forget_jobs.add(job, seal(key, work))
+    return job
+
+
+def seal(key: MarkKey, work: Work) -> list[bytes]:
+    """Parts of bounded size: the first tells the wish, the others ids and keys."""
+    needles = work.needles
+    head = {
+        "selector": asdict(work.selector),
+        "owner": work.owner,
+        "run_ids": work.run_ids,
+        "recompute": work.recompute,
+        "samples": needles.samples,
+    }
+    parts = [head]
+    for name, values in (
+        ("chunk_ids", work.chunk_ids),
+        ("vector_keys", work.vector_keys),
+        ("ids", needles.ids),
+        ("names", needles.names),
+    ):
+        for start in range(0, len(values), IDS_A_PART):
+            parts.append({name: values[start : start + IDS_A_PART]})
+    return [key.seal(part) for part in parts]
+
+
+def unseal(key: MarkKey, sealed: Sequence[bytes]) -> Work:
+    """`InvalidRequest` when it was sealed with another key."""
+    head, *rest = (key.unseal(one) for one in sealed)
+
+    def joined(name: str) -> tuple[str, ...]:
+        return tuple(value for part in rest for value in part.get(name, ()))
+
+    return Work(
+        selector=Selector(**head["selector"]),
+        owner=head["owner"],
+        chunk_ids=joined("chunk_ids"),
+        vector_keys=joined("vector_keys"),
+        run_ids=tuple(head["run_ids"]),
+        recompute=tuple(head["recompute"]),
+        needles=Needles(ids=joined("ids"), names=joined("names"), samples=tuple(head["samples"])),
+    )
+
+
+async def _affected(tx: Transaction, tenant: str, named: Sequence[str]) -> list[str]:
+    """Everything that was made of these, or of what was made of them."""
+    found: set[str] = set()
+    frontier = list(named)
+    while frontier:
+        reached: set[str] = set()
+        for part in _parts(frontier):
+            held = await tx.forgetting.holdings(tenant, part)
+            supports = sorted({*part, *(one.origin for one in held)})
+            reached.update(await tx.forgetting.derived(tenant, supports))
+        frontier = sorted(reached - found - set(named))
+        found.update(frontier)
+    return sorted(found)
+
+
+def _work(wish: Wish, plan: Plan, holdings: Sequence[Holding]) -> Work:
+    return Work(
+        selector=wish.selector,
+        owner=wish.owner,
+        chunk_ids=tuple(sorted({each for one in holdings for each in one.chunk_ids})),
+        vector_keys=tuple(sorted({each for one in holdings for each in one.vector_keys})),
+        run_ids=tuple(sorted({one.run_id for one in holdings})),
+        recompute=plan.recompute,
+        needles=needles_of(holdings),
+    )
+
+
+def _parts(ids: Sequence[str]) -> Iterator[list[str]]:
+    for start in range(0, len(ids), AT_ONCE):
+        yield list(ids[start : start + AT_ONCE])
+
+
+def _count(counts: dict[str, int], more: dict[str, int]) -> None:
+    for name, count in more.items():
+        counts[name] = counts.get(name, 0) + count
+
+
+def job_view(job: ForgetJob) -> dict[str, Any]:
+    """As it is told over HTTP and by the command line."""
+    moments = {"asked_at": job.asked_at, "finished_at": job.finished_at, "lifted_at": job.lifted_at}
+    return {
+        "job_id": job.job_id,
+        "receipt_id": job.receipt_id,
+        "tenant": job.tenant,
+        "kind": job.kind,
+        "state": job.state,
+        "counts": dict(job.counts),
+        "waits_for": job.waits_for,
+        **{name: at.isoformat() if at else None for name, at in moments.items()},
+    }
