@@ -4,7 +4,7 @@ One drainer for each shard, guarded by the ledger's leases (`cluster.stores.slot
 may be done twice: rows carry the ledger's version, an entry leaves the outbox only if its version
 is still the one that was taken, and a revision becomes visible only when a probe finds all of its
 chunks in the text index and in the vector index of the active generation. What a drainer wrote
-when it was no longer alone it owes again (`cluster.late_writes`).
+when it was no longer alone it owes again (`cluster.indexing.late_writes`).
 
 A row that an index refuses rests, longer each time, and is set aside after some attempts; an
 index that is out of reach costs no attempt.
@@ -22,9 +22,9 @@ from typing import Any, TypeVar
 
 from cluster.clock import Clock
 from cluster.errors import InvalidRequest, StoreRejected, StoreUnavailable
-from cluster.index_writes import Written, write_out
+from cluster.indexing.late_writes import LATE, LateWrites
+from cluster.indexing.writes import Written, write_out
 from cluster.kill_points import reached
-from cluster.late_writes import LATE, LateWrites
 from cluster.settings import IndexerSettings
 from cluster.stores.protocols import Failure, Lease, Ledger, OutboxEntry, VectorIndex
 from cluster.stores.slots import shard_slots, slot_leases
@@ -238,7 +238,6 @@ class Indexer:
             return 0
         written = await self._write(entries, live, lease)
         await self._settle(entries, written, now=now)
-        reached("indexer.done")
         took_s = asyncio.get_running_loop().time() - started
         self._status = replace(self._status, rows_per_s=len(entries) / max(took_s, 1e-6))
         return len(entries)
@@ -286,6 +285,7 @@ class Indexer:
                 await tx.outbox.owe(chunks, target=target)
             if self._slots is not None:
                 await tx.outbox.wake()  # another shard may have to show what is complete now
+        reached("indexer.done")
 
     def _failure(self, entry: OutboxEntry, reason: str, *, now: datetime) -> Failure:
         rest = try_rest(entry.attempts + 1, max_attempts=self._settings.max_attempts)
@@ -338,7 +338,7 @@ class Indexer:
         if self._unflushed >= BULK_ROWS or (self._unflushed and quiet):
             for index in (await self._views.vector_indexes()).values():
                 await index.flush()
-            reached("indexer.flushed")
+                reached("indexer.flushed")
             self._unflushed = 0
             self._count(flushes=1)
 

@@ -36,16 +36,18 @@ INGEST = (
     "ingest.run_started",
     "ingest.vectors_put",
     "ingest.put",
-    "ingest.problems_added",
+    "ingest.saved",
+    "ingest.interrupted",
     "ingest.retired",
     "ingest.run_ended",
 )
+WORKER = ("worker.updated", "worker.ended")
 UPLOAD = ("upload.committed",)
 DELETE = ("delete.committed",)
 RECONCILE = ("reconcile.owed", "reconcile.recorded")
 REBUILD = ("rebuild.begun", "rebuild.owed", "rebuild.finished")
 
-POINTS = (*INDEXER, *INGEST, *UPLOAD, *DELETE, *RECONCILE, *REBUILD)
+POINTS = (*INDEXER, *INGEST, *WORKER, *UPLOAD, *DELETE, *RECONCILE, *REBUILD)
 
 
 class KillPoint:

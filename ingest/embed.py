@@ -8,6 +8,7 @@ from itertools import islice
 
 from cluster.errors import ModelError
 from cluster.ids import vector_key
+from cluster.kill_points import reached
 from cluster.model import Vector
 from cluster.models.protocols import Embedder
 from cluster.stores.protocols import Prepared, Transaction
@@ -78,6 +79,7 @@ class EmbedChunks:
                 await tx.vectors.put(part, fingerprint=self._fingerprint)
 
             self._link.call(put)
+            reached("ingest.vectors_put")
 
 
 def texts_by_key(batch: Sequence[Prepared]) -> dict[str, tuple[str, str]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cluster.clock import Clock
 from cluster.errors import EncoderChanged, InvalidRequest, StoreRejected
+from cluster.kill_points import reached
 from cluster.stores.protocols import Prepared, Transaction
 from ingest.embed import EmbedChunks
 from ingest.link import LedgerLink
@@ -63,7 +64,9 @@ class Publish:
         async def put(tx: Transaction) -> int:
             return await tx.documents.put(part, now=self._clock.now())
 
-        return self._link.call(put)
+        new = self._link.call(put)
+        reached("ingest.put")
+        return new
 
 
 def _parts(batch: Sequence[Prepared]) -> Iterator[list[int]]:

@@ -17,6 +17,7 @@ import psutil
 from cluster.clock import Clock
 from cluster.errors import PalimpsestError, StackError
 from cluster.ids import content_id
+from cluster.kill_points import reached
 from cluster.model import Generation, ItemProblem, Run
 from cluster.settings import Settings
 from cluster.stores.protocols import Transaction
@@ -172,6 +173,7 @@ class _Run:
             await tx.runs.start(run)
 
         self._on.link.call(start)
+        reached("ingest.run_started")
 
     def execute(self) -> None:
         units = list(self._listing.units())
@@ -223,9 +225,11 @@ class _Run:
             return await tx.documents.retire(tenant, under=under, keep_origins=origins)
 
         self._counts["retired"] = self._on.link.call(retire)
+        reached("ingest.retired")
 
     def finish(self, state: str, *, error: str | None) -> None:
         self._save(force=True, state=state, error=error)
+        reached("ingest.run_ended")
 
     def summary(self, state: str, *, elapsed_s: float) -> Summary:
         return Summary(
@@ -267,6 +271,7 @@ class _Run:
             )
 
         self._on.link.call(save)
+        reached("ingest.saved")
 
 
 def mark_interrupted(link: LedgerLink, tenant: str, clock: Clock) -> None:
@@ -281,6 +286,7 @@ def mark_interrupted(link: LedgerLink, tenant: str, clock: Clock) -> None:
                 await tx.runs.interrupt(run.run_id, now=now, error=why)
 
     link.call(mark)
+    reached("ingest.interrupted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from typing import Any
 
 from cluster.clock import Clock, SystemClock
 from cluster.errors import NotFound, PalimpsestError, StoreUnavailable
+from cluster.kill_points import reached
 from cluster.model import ItemProblem, Run
 from cluster.models.open import open_embedder
 from cluster.settings import Settings, load_settings
@@ -185,6 +186,7 @@ class Worker:
             await tx.uploads.delete(upload.run_id)
 
         self._link.call(end)
+        reached("worker.ended")
         _log.info("run %s: %s, %s", upload.run_id, state, dict(counts))
 
     def _update(
@@ -196,6 +198,7 @@ class Worker:
             await tx.runs.update(upload.run_id, state=state, counts=counts, now=now, error=error)
 
         self._link.call(update)
+        reached("worker.updated")
 
 
 async def serve(settings: Settings) -> None:

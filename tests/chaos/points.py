@@ -19,10 +19,10 @@ from pathlib import Path
 
 LEDGER_READS = frozenset(
     {
-        "active", "all_of", "blocked", "check", "count", "counts", "digests", "editions", "find",
-        "get", "known", "known_editions", "lag", "latest", "live", "neighbours", "newest_version",
-        "owed_until", "page", "publishable", "recent", "states", "text", "unfinished", "unshown",
-        "visible", "waiting", "without_vector", "work",
+        "active", "all_of", "aside", "blocked", "check", "count", "counts", "digests", "editions",
+        "find", "get", "known", "known_editions", "lag", "latest", "live", "neighbours",
+        "newest_version", "owed_until", "page", "publishable", "recent", "set_aside", "states",
+        "text", "unfinished", "unshown", "visible", "waiting", "without_vector", "work",
     }
 )  # fmt: skip
 """Verbs of the ledger's parts that change nothing; all others are taken to write."""

@@ -84,8 +84,7 @@ async def _write_vectors(
         if one.row is not None and fingerprint in one.vectors
     ]
     refused = await _write(rows, index.upsert)
-    if rows:
-        reached("indexer.vectors_upserted")
+    reached("indexer.vectors_upserted")
     return refused | {one.chunk_id: NO_VECTOR for one in wanted if fingerprint not in one.vectors}
 
 
@@ -94,8 +93,7 @@ async def _write_texts(
 ) -> dict[str, str]:
     rows = await asyncio.to_thread(_text_rows, _wanted(work, targets, EVERYWHERE))
     refused = await _write(rows, index.upsert)
-    if rows:
-        reached("indexer.texts_upserted")
+    reached("indexer.texts_upserted")
     return refused
 
 
