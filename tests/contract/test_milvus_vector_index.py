@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 import uuid
 from collections.abc import Iterator
@@ -19,8 +18,6 @@ from contract.milvus_lite import MilvusLite, free_port, milvus_lite
 from contract.vector_index import DIM, VectorIndexContract, ids_where, row, towards, vector
 
 pytestmark = pytest.mark.stores
-
-SERVER_URI = os.environ.get("PALIMPSEST_TEST_MILVUS_URI")
 
 
 def generation(*, dim: int = DIM) -> Generation:
@@ -46,10 +43,8 @@ def lite_index(server: MilvusLite) -> Iterator[MilvusVectorIndex]:
 
 
 @pytest.fixture(scope="module")
-def server_index() -> Iterator[MilvusVectorIndex]:
-    if SERVER_URI is None:
-        pytest.skip("PALIMPSEST_TEST_MILVUS_URI is not set")
-    index = opened(SERVER_URI, generation())
+def server_index(milvus_uri: str) -> Iterator[MilvusVectorIndex]:
+    index = opened(milvus_uri, generation())
     yield index
     asyncio.run(index.close())
 
@@ -61,6 +56,8 @@ class TestMilvusLiteVectorIndex(VectorIndexContract):
 
 
 class TestMilvusServerVectorIndex(VectorIndexContract):
+    settles_within_s = 10.0
+
     @pytest.fixture
     def index(self, server_index: MilvusVectorIndex) -> MilvusVectorIndex:
         return server_index

@@ -21,6 +21,7 @@ from contract.ledger_filters import FiltersContract
 from contract.ledger_generations import GenerationsContract
 from contract.ledger_listings import ListingsContract
 from contract.ledger_operations import OperationsContract
+from contract.ledger_outbox import OutboxContract
 from contract.ledger_places import PlacesContract
 from contract.ledger_reconciling import ReconcilingContract
 from contract.postgres import wipe
@@ -40,16 +41,32 @@ async def ledger(module_database_url: str) -> AsyncIterator[Ledger]:
     await ledger.close()
 
 
-class TestPostgresLedger(
+class LedgerContract(
     DocumentsContract,
     PlacesContract,
     ListingsContract,
     FiltersContract,
     OperationsContract,
+    OutboxContract,
     GenerationsContract,
     ReconcilingContract,
 ):
     """All of the contract."""
+
+
+class TestPostgresLedger(LedgerContract):
+    """On the embedded version."""
+
+
+class TestOldestPostgresLedger(LedgerContract):
+    """On the oldest version that is supported, with another locale."""
+
+    @pytest.fixture
+    async def ledger(self, oldest_database_url: str) -> AsyncIterator[Ledger]:
+        wipe(oldest_database_url)
+        ledger = await PostgresLedger.open(oldest_database_url, SETTINGS)
+        yield ledger
+        await ledger.close()
 
 
 async def test_migrations_run_once(database_url: str, postgres_url: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -112,6 +114,27 @@ class VectorIndexContract:
     """Subclasses supply `index`, of `DIM` dimensions, which the tests of a class share; each
     test has a tenant of its own."""
 
+    settles_within_s = 0.0
+    """How long after a write a search may still read what was before; 0: not at all."""
+
+    async def upsert(self, index: VectorIndex, rows: Sequence[VectorRow]) -> None:
+        await index.upsert(rows)
+        await self.settled(index, {row.row.chunk_id: row.row.version for row in rows})
+
+    async def delete(self, index: VectorIndex, chunk_ids: Sequence[str]) -> None:
+        await index.delete(chunk_ids)
+        await self.settled(index, dict.fromkeys(chunk_ids))
+
+    async def settled(self, index: VectorIndex, wanted: Mapping[str, int | None]) -> None:
+        """Returns when searches read these versions; `None` is a row that is gone."""
+        until = time.monotonic() + self.settles_within_s
+        while self.settles_within_s:
+            found = await index.versions(list(wanted))
+            if all(found.get(chunk_id) == version for chunk_id, version in wanted.items()):
+                return
+            assert time.monotonic() < until, "what was written does not become searchable"
+            await asyncio.sleep(0.05)
+
     @pytest.fixture
     def tenant(self) -> str:
         return f"t-{uuid.uuid4().hex}"
@@ -121,7 +144,7 @@ class VectorIndexContract:
     async def test_rows_come_back_nearest_first(self, index: VectorIndex, tenant: str) -> None:
         cosines = (0.1, 0.9, -0.5, 0.5)
         rows = [row(f"{tenant}-{at}", tenant, at=towards(at)) for at in cosines]
-        await index.upsert(rows)
+        await self.upsert(index, rows)
         found = await index.search(towards(1.0), scope=Scope(tenant=tenant), where=None, limit=10)
         assert [chunk_id for chunk_id, _ in found] == [
             f"{tenant}-{at}" for at in (0.9, 0.5, 0.1, -0.5)
@@ -131,8 +154,10 @@ class VectorIndexContract:
     async def test_a_repeated_id_replaces_row_vector_and_fields(
         self, index: VectorIndex, tenant: str
     ) -> None:
-        await index.upsert([row(f"{tenant}-a", tenant, at=towards(1.0), product="old")])
-        await index.upsert([row(f"{tenant}-a", tenant, at=towards(0.2), version=2, product="new")])
+        await self.upsert(index, [row(f"{tenant}-a", tenant, at=towards(1.0), product="old")])
+        await self.upsert(
+            index, [row(f"{tenant}-a", tenant, at=towards(0.2), version=2, product="new")]
+        )
         assert await index.versions([f"{tenant}-a"]) == {f"{tenant}-a": 2}
         assert await ids_where(index, tenant, Eq("product", "old")) == set()
         [(_, score)] = await index.search(
@@ -141,14 +166,16 @@ class VectorIndexContract:
         assert score == pytest.approx(0.2, abs=1e-5)
 
     async def test_a_field_that_is_gone_is_gone(self, index: VectorIndex, tenant: str) -> None:
-        await index.upsert([row(f"{tenant}-a", tenant, author="Ada", tags=("x",), authority=0.5)])
-        await index.upsert([row(f"{tenant}-a", tenant, version=2)])
+        await self.upsert(
+            index, [row(f"{tenant}-a", tenant, author="Ada", tags=("x",), authority=0.5)]
+        )
+        await self.upsert(index, [row(f"{tenant}-a", tenant, version=2)])
         gone = AllOf((Missing("author"), Missing("tags"), Missing("authority")))
         assert await ids_where(index, tenant, gone) == {f"{tenant}-a"}
 
     async def test_the_last_of_a_batch_wins(self, index: VectorIndex, tenant: str) -> None:
         versions = (3, 1, 2)
-        await index.upsert([row(f"{tenant}-a", tenant, version=v) for v in versions])
+        await self.upsert(index, [row(f"{tenant}-a", tenant, version=v) for v in versions])
         assert await index.versions([f"{tenant}-a"]) == {f"{tenant}-a": 2}
         assert await ids_where(index, tenant, None) == {f"{tenant}-a"}
 
@@ -170,13 +197,13 @@ class VectorIndexContract:
     ) -> None:
         good = [row(f"{tenant}-{n}", tenant, seed=n) for n in range(3)]
         with pytest.raises(StoreRejected, match=f"{tenant}-bad"):
-            await index.upsert([*good, row(f"{tenant}-bad", tenant, at=broken)])
+            await self.upsert(index, [*good, row(f"{tenant}-bad", tenant, at=broken)])
         assert await ids_where(index, tenant, None) == set()
 
     async def test_a_norm_within_a_hundredth_is_taken(
         self, index: VectorIndex, tenant: str
     ) -> None:
-        await index.upsert([row(f"{tenant}-a", tenant, at=towards(0.5) * np.float32(1.005))])
+        await self.upsert(index, [row(f"{tenant}-a", tenant, at=towards(0.5) * np.float32(1.005))])
         [(_, score)] = await index.search(
             towards(1.0), scope=Scope(tenant=tenant), where=None, limit=1
         )
@@ -187,13 +214,13 @@ class VectorIndexContract:
         self, index: VectorIndex, tenant: str, chunk_id: str
     ) -> None:
         with pytest.raises(StoreRejected, match="chunk id"):
-            await index.upsert([row(chunk_id, tenant)])
+            await self.upsert(index, [row(chunk_id, tenant)])
 
     async def test_empty_sequences_are_refused(self, index: VectorIndex) -> None:
         with pytest.raises(InvalidRequest):
-            await index.upsert([])
+            await self.upsert(index, [])
         with pytest.raises(InvalidRequest):
-            await index.delete([])
+            await self.delete(index, [])
         with pytest.raises(InvalidRequest):
             await index.versions([])
 
@@ -204,11 +231,11 @@ class VectorIndexContract:
         self, index: VectorIndex, tenant: str, count: int
     ) -> None:
         here = [f"{tenant}-{n}" for n in range(0, count, max(1, count // 40))]
-        await index.upsert([row(name, tenant, seed=n) for n, name in enumerate(here)])
-        await index.upsert([row(f"{tenant}-stays", tenant)])
+        await self.upsert(index, [row(name, tenant, seed=n) for n, name in enumerate(here)])
+        await self.upsert(index, [row(f"{tenant}-stays", tenant)])
         asked = [f"{tenant}-{n}" for n in range(count)]
         assert await index.versions(asked) == dict.fromkeys(here, 1)
-        await index.delete(asked)
+        await self.delete(index, asked)
         assert await index.versions(asked) == {}
         assert await ids_where(index, tenant, None) == {f"{tenant}-stays"}
 
@@ -216,21 +243,21 @@ class VectorIndexContract:
         self, index: VectorIndex, tenant: str
     ) -> None:
         impossible = ["never", "\0", "\ud800", 'x"] or chunk_id != "', "x" * 5000]
-        await index.upsert([row(f"{tenant}-a", tenant)])
-        await index.delete(impossible)
+        await self.upsert(index, [row(f"{tenant}-a", tenant)])
+        await self.delete(index, impossible)
         assert await index.versions([*impossible, f"{tenant}-a"]) == {f"{tenant}-a": 1}
 
     async def test_a_deleted_row_can_come_back(self, index: VectorIndex, tenant: str) -> None:
-        await index.upsert([row(f"{tenant}-a", tenant)])
-        await index.delete([f"{tenant}-a"])
-        await index.upsert([row(f"{tenant}-a", tenant, version=3)])
+        await self.upsert(index, [row(f"{tenant}-a", tenant)])
+        await self.delete(index, [f"{tenant}-a"])
+        await self.upsert(index, [row(f"{tenant}-a", tenant, version=3)])
         assert await index.versions([f"{tenant}-a"]) == {f"{tenant}-a": 3}
 
     # search
 
     async def test_the_limit_keeps_the_best(self, index: VectorIndex, tenant: str) -> None:
         rows = [row(f"{tenant}-{n:03}", tenant, at=towards(n / 100)) for n in range(100)]
-        await index.upsert(rows)
+        await self.upsert(index, rows)
         found = await index.search(towards(1.0), scope=Scope(tenant=tenant), where=None, limit=7)
         assert [chunk_id for chunk_id, _ in found] == [
             f"{tenant}-{n:03}" for n in range(99, 92, -1)
@@ -240,7 +267,7 @@ class VectorIndexContract:
         self, index: VectorIndex, tenant: str
     ) -> None:
         names = [f"{tenant}-{letter}" for letter in "dbca"]
-        await index.upsert([row(name, tenant, at=towards(0.7)) for name in names])
+        await self.upsert(index, [row(name, tenant, at=towards(0.7)) for name in names])
         found = await index.search(towards(1.0), scope=Scope(tenant=tenant), where=None, limit=4)
         assert [chunk_id for chunk_id, _ in found] == sorted(names)
 
@@ -267,7 +294,7 @@ class VectorIndexContract:
 
     async def test_another_tenant_does_not_exist(self, index: VectorIndex, tenant: str) -> None:
         other = f"{tenant}-other"
-        await index.upsert([row(f"{tenant}-a", tenant), row(f"{tenant}-b", other)])
+        await self.upsert(index, [row(f"{tenant}-a", tenant), row(f"{tenant}-b", other)])
         assert await ids_where(index, tenant, None) == {f"{tenant}-a"}
         assert await ids_where(index, tenant, Eq("tenant", other)) == set()
         assert await ids_where(index, tenant, Not(Eq("tenant", tenant))) == set()
@@ -278,8 +305,8 @@ class VectorIndexContract:
         self, index: VectorIndex, tenant: str
     ) -> None:
         owners = {"shared": None, "ada": "ada", "bob": "bob"}
-        await index.upsert(
-            [row(f"{tenant}-{name}", tenant, owner=owner) for name, owner in owners.items()]
+        await self.upsert(
+            index, [row(f"{tenant}-{name}", tenant, owner=owner) for name, owner in owners.items()]
         )
         for asker, seen in ((None, ["shared"]), ("ada", ["shared", "ada"])):
             found = await index.search(
@@ -293,7 +320,7 @@ class VectorIndexContract:
         rows = [
             row(f"{tenant}-{n}", tenant, seed=n, document_id=f"doc-{n % 100}") for n in range(2000)
         ]
-        await index.upsert(rows)
+        await self.upsert(index, rows)
         await index.flush()
         wanted = {f"{tenant}-{n}" for n in range(7, 2000, 100)}
         assert await ids_where(index, tenant, Eq("document_id", "doc-7"), limit=20) == wanted
@@ -314,7 +341,7 @@ class VectorIndexContract:
             )
             for n, value in enumerate(values)
         ]
-        await index.upsert(rows)
+        await self.upsert(index, rows)
         wheres: list[Filter] = []
         for value in HOSTILE:
             for name in ("source_url", "tags"):
@@ -340,7 +367,7 @@ class VectorIndexContract:
             for a, moment in enumerate(moments)
             for b, number in enumerate(numbers)
         ]
-        await index.upsert(rows)
+        await self.upsert(index, rows)
         asked = [datetime.fromtimestamp(at, UTC) for at in moments if at is not None]
         wheres: list[Filter] = [In("authority", tuple(n for n in numbers if n is not None))]
         for number in (*(n for n in numbers if n is not None), -(2**53), 5e-324):
@@ -360,8 +387,8 @@ class VectorIndexContract:
     async def test_ten_thousand_values_are_one_filter(
         self, index: VectorIndex, tenant: str
     ) -> None:
-        await index.upsert(
-            [row(f"{tenant}-{n}", tenant, seed=n, document_id=f"doc-{n}") for n in range(20)]
+        await self.upsert(
+            index, [row(f"{tenant}-{n}", tenant, seed=n, document_id=f"doc-{n}") for n in range(20)]
         )
         values = tuple(f"doc-{n}" for n in range(10, 10_010))
         found = await ids_where(index, tenant, In("document_id", values))
@@ -380,22 +407,26 @@ class VectorIndexContract:
         self, index: VectorIndex, tenant: str
     ) -> None:
         names = [f"{tenant}-{n}" for n in range(50)]
-        await index.upsert([row(name, tenant, seed=3, version=n) for n, name in enumerate(names)])
+        await self.upsert(
+            index, [row(name, tenant, seed=3, version=n) for n, name in enumerate(names)]
+        )
         assert await index.versions(names) == {name: n for n, name in enumerate(names)}
 
     async def test_versions_are_the_same_before_and_after_a_flush(
         self, index: VectorIndex, tenant: str
     ) -> None:
         names = [f"{tenant}-{n}" for n in range(300)]
-        await index.upsert([row(name, tenant, seed=n) for n, name in enumerate(names)])
+        await self.upsert(index, [row(name, tenant, seed=n) for n, name in enumerate(names)])
         assert await index.versions(names) == dict.fromkeys(names, 1)
         await index.flush()
         assert await index.versions(names) == dict.fromkeys(names, 1)
 
     async def test_scan_gives_every_row_once(self, index: VectorIndex, tenant: str) -> None:
         names = {f"{tenant}-{n}": n for n in range(2500)}
-        await index.upsert([row(name, tenant, seed=n, version=n) for name, n in names.items()])
-        await index.delete([f"{tenant}-7"])
+        await self.upsert(
+            index, [row(name, tenant, seed=n, version=n) for name, n in names.items()]
+        )
+        await self.delete(index, [f"{tenant}-7"])
         pairs = [pair async for batch in index.scan() for pair in batch]
         mine = [(name, version) for name, version in pairs if name.startswith(tenant)]
         assert len(mine) == len(set(mine)) == 2499
@@ -404,7 +435,7 @@ class VectorIndexContract:
     async def test_a_flush_loses_nothing_and_may_be_repeated(
         self, index: VectorIndex, tenant: str
     ) -> None:
-        await index.upsert([row(f"{tenant}-a", tenant)])
+        await self.upsert(index, [row(f"{tenant}-a", tenant)])
         await index.flush()
         await index.flush()
         assert await ids_where(index, tenant, None) == {f"{tenant}-a"}

@@ -18,12 +18,10 @@ import psycopg
 import pytest
 from ingesting import TENANT, ray_settings, write_pages
 
-from contract.postgres import fresh_database, ledger_template, postgres_url
+from contract.postgres import fresh_database
 from ingest.open import open_surroundings
 from ingest.progress import Silent
 from ingest.run import LOOP_ITEMS, Request, ingest
-
-__all__ = ["ledger_template", "postgres_url"]
 
 pytestmark = [pytest.mark.ray, pytest.mark.stores, pytest.mark.slow]
 

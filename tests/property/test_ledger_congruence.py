@@ -24,10 +24,8 @@ from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.postgres.ledger import PostgresLedger
 from cluster.stores.postgres.migrate import migrate
 from cluster.stores.protocols import Ledger, Prepared, Transaction
-from contract.postgres import database_url, ledger_template, postgres_url, wipe
+from contract.postgres import wipe
 from contract.samples import FINGERPRINT, NOW, prepared, vectors_of
-
-__all__ = ["database_url", "ledger_template", "postgres_url"]
 
 Answer = TypeVar("Answer")
 

@@ -17,10 +17,7 @@ from cluster.stores.postgres.ledger import PostgresLedger
 from cluster.stores.protocols import Prepared
 from contract.filter_strategies import filters
 from contract.ledger_filters import documents
-from contract.postgres import database_url, ledger_template, postgres_url
 from contract.samples import prepared, show
-
-__all__ = ["database_url", "ledger_template", "postgres_url"]
 
 ACME = Scope(tenant="acme")
 TEXTS = ("a", "ab", "b", "A", '"', "\\", "'", "%", "_", "\n", "中", "🙂", "0")

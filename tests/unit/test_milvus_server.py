@@ -29,6 +29,7 @@ class TestServer:
         [
             ("milvus_lite-3.2.2", Server(lite=True, version=(3, 2))),
             ("v2.3.5", Server(lite=False, version=(2, 3))),
+            ("v2.3.5-lite", Server(lite=False, version=(2, 3))),
             ("2.6.1-dev", Server(lite=False, version=(2, 6))),
             ("v2.10.0", Server(lite=False, version=(2, 10))),
             ("master-a1", Server(lite=False, version=(99, 0))),
@@ -44,7 +45,9 @@ class TestServer:
             "INVERTED",
             "INVERTED",
         )
-        assert (old.sound_upsert, new.sound_upsert, LITE.sound_upsert) == (False, True, True)
+        kept = [server.partitions_tenants for server in (old, new, LITE)]
+        assert kept == [False, True, True]
+        assert [server.indexes_tags for server in (old, new, LITE)] == [False, True, False]
 
     def test_a_server_gets_hnsw_as_the_settings_say(self) -> None:
         settings = MilvusSettings(hnsw_m=24, hnsw_ef_construction=99, hnsw_ef=64)
@@ -60,15 +63,16 @@ class TestServer:
 
 
 class TestSchema:
-    @pytest.mark.parametrize("tags_as", ["array", "digests"])
-    def test_every_filter_field_is_a_typed_column(self, tags_as: str) -> None:
-        schema = collection_schema(DIM, tags_as=tags_as)  # type: ignore[arg-type]  # parametrized
+    @pytest.mark.parametrize("server", [LITE, detect("v2.3.5"), detect("v2.6.0")])
+    def test_every_filter_field_is_a_typed_column(self, server: Server) -> None:
+        schema = collection_schema(DIM, server=server)
         types = {field.name: field.dtype for field in schema.fields}
         assert types.keys() == {"chunk_id", "version", "vector", *FIELDS}
         assert not schema.enable_dynamic_field
-        assert schema.partition_key_field.name == "tenant"
         assert types["updated_at"] == DataType.INT64
-        assert types["tags"] == (DataType.ARRAY if tags_as == "array" else DataType.VARCHAR)
+        assert types["tags"] == (DataType.VARCHAR if server.lite else DataType.ARRAY)
+        parted = [field.name for field in schema.fields if field.is_partition_key]
+        assert parted == (["tenant"] if server.partitions_tenants else [])
 
     def test_what_is_missing_is_a_sentinel(self) -> None:
         held = entity(row("c", "t"), tags_as="array")

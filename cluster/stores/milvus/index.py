@@ -145,12 +145,6 @@ class MilvusVectorIndex:
         self._unflushed = 0
 
     async def _write(self, batch: list[dict[str, Any]]) -> None:
-        if not self._server.sound_upsert:
-            await self._delete([row["chunk_id"] for row in batch])
-            await self._call(
-                "insert", lambda client, limit: client.insert(self._name, batch, timeout=limit)
-            )
-            return
         await self._call(
             "upsert", lambda client, limit: client.upsert(self._name, batch, timeout=limit)
         )
@@ -297,4 +291,6 @@ def _lists(ids: Sequence[str], size: int) -> Iterator[list[str]]:
 
 
 def _flat(hits: Any) -> list[dict[str, Any]]:
-    return [{**hit["entity"], **hit} for hit in hits]
+    """Servers of 2.3 do not say how the primary key is called; the driver then says `id`."""
+    flat = [{**hit["entity"], **hit} for hit in hits]
+    return [hit if "chunk_id" in hit else {**hit, "chunk_id": hit["id"]} for hit in flat]

@@ -33,7 +33,7 @@ def prepare(client: MilvusClient, *, generation: Generation, settings: MilvusSet
 
 
 def _create(client: MilvusClient, name: str, *, server: Server, dim: int) -> None:
-    schema = collection_schema(dim, tags_as=server.tags_as)
+    schema = collection_schema(dim, server=server)
     try:
         client.create_collection(name, schema=schema, consistency_level="Bounded")
     except MilvusException:
@@ -44,7 +44,7 @@ def _create(client: MilvusClient, name: str, *, server: Server, dim: int) -> Non
 def _check(name: str, described: dict[str, Any], *, server: Server, dim: int) -> None:
     """Against what this version of the program would create."""
     there = {field["name"]: field for field in described["fields"]}
-    wanted = {field.name for field in collection_schema(dim, tags_as=server.tags_as).fields}
+    wanted = {field.name for field in collection_schema(dim, server=server).fields}
     held_dim = int(there.get("vector", {}).get("params", {}).get("dim", 0))
     if there.keys() != wanted or held_dim != dim:
         raise StoreRejected(
@@ -66,9 +66,8 @@ def _index(client: MilvusClient, name: str, *, server: Server, settings: MilvusS
 
 
 def _indexed(server: Server) -> list[str]:
-    """Every filter field, but for tags kept as digests: a pattern uses no index."""
-    digests = server.tags_as == "digests"
-    return [name for name, kind in FIELDS.items() if not (digests and kind == "texts")]
+    """Every filter field, but for tags where the server cannot."""
+    return [name for name, kind in FIELDS.items() if kind != "texts" or server.indexes_tags]
 
 
 def _index_field(

@@ -20,6 +20,7 @@ from cluster.stores.milvus.filters import (
     stored_tags,
     stored_text,
 )
+from cluster.stores.milvus.server import Server
 from cluster.stores.protocols import VectorRow
 from cluster.stores.vector_rows import MAX_ID_BYTES
 
@@ -34,12 +35,12 @@ def collection_name(generation: Generation) -> str:
     return f"chunks_{sha256_hex(generation.fingerprint)[:12]}"
 
 
-def collection_schema(dim: int, *, tags_as: TagsAs) -> CollectionSchema:
+def collection_schema(dim: int, *, server: Server) -> CollectionSchema:
     fields = [
         FieldSchema("chunk_id", DataType.VARCHAR, is_primary=True, max_length=MAX_ID_BYTES),
         FieldSchema("version", DataType.INT64),
         FieldSchema("vector", DataType.FLOAT_VECTOR, dim=dim),
-        *(_field(name, kind, tags_as=tags_as) for name, kind in FIELDS.items()),
+        *(_field(name, kind, server=server) for name, kind in FIELDS.items()),
     ]
     return CollectionSchema(fields, auto_id=False, enable_dynamic_field=False)
 
@@ -59,7 +60,7 @@ def entity(row: VectorRow, *, tags_as: TagsAs) -> dict[str, Any]:
     }
 
 
-def _field(name: str, kind: FieldKind, *, tags_as: TagsAs) -> FieldSchema:
+def _field(name: str, kind: FieldKind, *, server: Server) -> FieldSchema:
     match kind:
         case "moment":
             return FieldSchema(name, DataType.INT64)
@@ -67,7 +68,7 @@ def _field(name: str, kind: FieldKind, *, tags_as: TagsAs) -> FieldSchema:
             return FieldSchema(name, DataType.DOUBLE)
         case "flag":
             return FieldSchema(name, DataType.INT8)
-        case "texts" if tags_as == "array":
+        case "texts" if server.tags_as == "array":
             return FieldSchema(
                 name,
                 DataType.ARRAY,
@@ -82,7 +83,7 @@ def _field(name: str, kind: FieldKind, *, tags_as: TagsAs) -> FieldSchema:
                 name,
                 DataType.VARCHAR,
                 max_length=MAX_STORED_BYTES,
-                is_partition_key=name == PARTITION_KEY,
+                is_partition_key=name == PARTITION_KEY and server.partitions_tenants,
             )
 
 

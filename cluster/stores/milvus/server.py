@@ -10,8 +10,15 @@ from typing import Any, Literal
 from cluster.settings import MilvusSettings
 
 WITH_INVERTED = (2, 4)
-"""2.3 refuses INVERTED indexes, and its upsert misplaces rows of a collection with a
-partition key, so that filters lose them."""
+"""2.3 refuses INVERTED indexes."""
+
+WITH_SOUND_PARTITIONS = (2, 4)
+"""The upsert of 2.3 misplaces rows of a collection with a partition key, so that filters lose
+them. (To delete and insert instead hides a row from most searches for as long as it is being
+written again and again; an upsert swaps it.)"""
+
+WITH_INDEXED_LISTS = (2, 5)
+"""Servers before it refuse an index on a list of texts."""
 
 NEWEST = (99, 0)
 
@@ -29,14 +36,19 @@ class Server:
         return "INVERTED" if self.lite or self.version >= WITH_INVERTED else ""
 
     @property
-    def sound_upsert(self) -> bool:
-        return self.lite or self.version >= WITH_INVERTED
+    def partitions_tenants(self) -> bool:
+        return self.lite or self.version >= WITH_SOUND_PARTITIONS
 
     @property
     def tags_as(self) -> Literal["array", "digests"]:
         """Milvus Lite looks into arrays row by row in Python, which costs seconds; a pattern
         over a text of digests is evaluated by column."""
         return "digests" if self.lite else "array"
+
+    @property
+    def indexes_tags(self) -> bool:
+        """A pattern over digests uses no index."""
+        return not self.lite and self.version >= WITH_INDEXED_LISTS
 
     def vector_index(self, settings: MilvusSettings) -> tuple[str, dict[str, Any]]:
         """Type and build parameters.
@@ -59,7 +71,8 @@ class Server:
 
 def detect(version: str) -> Server:
     """From the server's own words, e.g. `v2.3.5`, `2.6.1-dev`, `milvus_lite-3.2.2`. A name
-    without a number (a build from a branch) is taken for the newest."""
+    without a number (a build from a branch) is taken for the newest. `v2.3.5-lite` is the
+    whole standalone server in a Python package, not Milvus Lite."""
     found = re.search(r"(\d+)\.(\d+)", version)
     numbers = (int(found[1]), int(found[2])) if found else NEWEST
-    return Server(lite="lite" in version.lower(), version=numbers)
+    return Server(lite=version.lower().startswith("milvus_lite"), version=numbers)

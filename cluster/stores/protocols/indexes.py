@@ -35,13 +35,16 @@ class VectorIndex(Protocol):
     async def upsert(self, rows: Sequence[VectorRow]) -> None:
         """Write rows by chunk id; a repeated id replaces, the last of a batch wins.
 
+        Searches may read what was before for a moment longer; `versions` says until when. A
+        row that is being replaced is never absent.
+
         Raises `StoreRejected` for a wrong dimension, NaN, infinity or a norm off 1 by more
         than 0.01, naming the chunk; then nothing of the call was written.
         """
         ...
 
     async def delete(self, chunk_ids: Sequence[str]) -> None:
-        """Forget these ids. An unknown id is not an error."""
+        """Forget these ids, for searches a moment later. An unknown id is not an error."""
         ...
 
     async def search(
