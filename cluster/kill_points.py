@@ -44,10 +44,19 @@ INGEST = (
 WORKER = ("worker.updated", "worker.ended")
 UPLOAD = ("upload.committed",)
 DELETE = ("delete.committed",)
+FORGET = (
+    "forget.committed",
+    "forget.lifted",
+    "forget.drained",
+    "forget.scrubbed",
+    "forget.scanned",
+    "forget.finished",
+    "forget.collections_dropped",
+)
 RECONCILE = ("reconcile.owed", "reconcile.recorded")
 REBUILD = ("rebuild.begun", "rebuild.owed", "rebuild.finished")
 
-POINTS = (*INDEXER, *INGEST, *WORKER, *UPLOAD, *DELETE, *RECONCILE, *REBUILD)
+POINTS = (*INDEXER, *INGEST, *WORKER, *UPLOAD, *DELETE, *FORGET, *RECONCILE, *REBUILD)
 
 
 class KillPoint:

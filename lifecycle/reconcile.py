@@ -114,7 +114,7 @@ def kind_of(wanted: int | None, *, found: int | None, stored: int) -> DriftKind 
 
 def in_flight(before: LedgerRow, after: LedgerRow, *, now: datetime, grace: timedelta) -> bool:
     """Whether a difference seen between `before` and `after` may be a write under way."""
-    young = after.changed_at is not None and now - after.changed_at < grace
+    young = after.changed_at is not None and abs(now - after.changed_at) < grace
     return after.owed or young or before != after
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cluster.clock import Clock
 from cluster.errors import DeadlineExceeded
-from cluster.model import ApiKey, Scope
+from cluster.model import ApiKey, ChannelFailure, Scope
 from cluster.settings import Settings
 from cluster.stores.open import Stores
 from cluster.stores.protocols import Ledger
@@ -18,11 +19,13 @@ from serve.channels.semantic import EncodeQuery, SemanticChannel
 from serve.metrics import Metrics
 from serve.plan.planner import Known, Question, plan_question
 from serve.plan.versions import KnownEdition
+from serve.refilling import refilling
 from serve.retrieve import Retrieved, Sources, retrieve
 from serve.short_lived import ShortLived
 
 KEY_TTL_S = 3.0
 EDITIONS_TTL_S = 3.0
+REFILLING_TTL_S = 1.0
 SPARE_S = 0.05
 """What the rest of the answer needs after its channels."""
 
@@ -38,6 +41,7 @@ class Service:
     sources: Sources
     keys: ShortLived[str, ApiKey | None]
     editions: ShortLived[Scope, list[KnownEdition]]
+    refilling: ShortLived[None, tuple[ChannelFailure, ...]]
     waiters: asyncio.Semaphore
     """Uploads that may wait for their run at once; most places are for questions."""
 
@@ -54,13 +58,18 @@ class Service:
                 )
                 plan_ms = round((time.perf_counter() - started) * 1000, 2)
                 found = await retrieve(plan, _within(self.sources, left_s))
+                filling = await self.refilling.get(None)
         except TimeoutError as error:
             limit_ms = round(question.deadline_s * 1000)
             raise DeadlineExceeded(
                 f"no answer within {limit_ms} ms; retry, or allow more with deadline_ms"
             ) from error
         total_ms = round((time.perf_counter() - started) * 1000, 2)
-        found = replace(found, timings_ms={"plan": plan_ms, **found.timings_ms, "total": total_ms})
+        found = replace(
+            found,
+            failures=_with_filling(found, filling),
+            timings_ms={"plan": plan_ms, **found.timings_ms, "total": total_ms},
+        )
         self.metrics.retrieved(found.timings_ms, found.failures)
         return found
 
@@ -107,8 +116,18 @@ def build_service(
         ),
         keys=ShortLived(find_key, ttl_s=KEY_TTL_S),
         editions=ShortLived(known_editions, ttl_s=EDITIONS_TTL_S),
+        refilling=ShortLived(lambda _: refilling(ledger), ttl_s=REFILLING_TTL_S),
         waiters=asyncio.Semaphore(max(1, settings.serve.max_ongoing_requests // 4)),
     )
+
+
+def _with_filling(
+    found: Retrieved, filling: Sequence[ChannelFailure]
+) -> tuple[ChannelFailure, ...]:
+    """A channel that was asked and answered from an index that is not full again is told of."""
+    failed = {failure.channel for failure in found.failures}
+    asked = found.rankings.keys() - failed
+    return (*found.failures, *(one for one in filling if one.channel in asked))
 
 
 def _within(sources: Sources, deadline_s: float) -> Sources:

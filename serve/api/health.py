@@ -15,6 +15,7 @@ from cluster.errors import ModelError, Overloaded, PalimpsestError, StoreError, 
 from serve.api.auth import TheService
 from serve.api.schemas import Alive, PartState, Readiness
 from serve.metrics import CONTENT_TYPE
+from serve.refilling import gauges
 from serve.service import Service
 from serve.short_lived import ShortLived
 
@@ -171,6 +172,7 @@ async def _ledger_gauges(service: Service, *, ok: bool) -> list[str]:
         async with asyncio.timeout(PROBE_S), service.ledger.transaction() as tx:
             entries, age = await tx.outbox.lag()
             counts = await tx.documents.counts(None)
+            drift = gauges(await tx.reconciling.latest(), await tx.rebuilds.unfinished())
     except (PalimpsestError, TimeoutError):
         return []
     return [
@@ -183,4 +185,5 @@ async def _ledger_gauges(service: Service, *, ok: bool) -> list[str]:
         "# HELP palimpsest_visible What is visible, and revisions pending.",
         "# TYPE palimpsest_visible gauge",
         *(f'palimpsest_visible{{what="{what}"}} {count}' for what, count in sorted(counts.items())),
+        *drift,
     ]

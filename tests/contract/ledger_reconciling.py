@@ -148,6 +148,9 @@ class ReconcilingContract:
             assert again.refills == ("text",)
             more = await tx.rebuilds.begin(refills=["vectors"], total=10, now=LATER)
             assert (more.owed_to, more.owed, more.refills) == ("", 0, ("text", "vectors"))
+            await tx.rebuilds.advance(begun.rebuild_id, owed_to="chk_m", owed=5)
+            emptied = await tx.rebuilds.begin(refills=["text"], total=10, now=LATER)
+            assert (emptied.owed_to, emptied.owed, emptied.refills) == ("", 0, more.refills)
             await tx.rebuilds.finish(begun.rebuild_id, now=LATER)
             assert await tx.rebuilds.unfinished() is None
             fresh = await tx.rebuilds.begin(refills=[], total=1, now=LATER)

@@ -88,7 +88,7 @@ class MemoryRebuilds:
                 owed=0,
                 total=total,
             )
-        elif not set(refills) <= set(begun.refills):
+        elif refills:
             every = tuple(sorted({*begun.refills, *refills}))
             begun = replace(begun, refills=every, owed_to="", owed=0)
         self._state.rebuild = replace(begun, total=total)

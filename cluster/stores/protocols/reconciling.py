@@ -93,8 +93,8 @@ class Rebuilds(Protocol):
     """At most one is open."""
 
     async def begin(self, *, refills: Sequence[str], total: int, now: datetime) -> Rebuild:
-        """Start one. One that is open already goes on instead; when `refills` names a store
-        that is not among its own, from the first row again."""
+        """Start one. One that is open already goes on instead; from the first row again when
+        `refills` names stores that begin empty now."""
         ...
 
     async def unfinished(self) -> Rebuild | None: ...

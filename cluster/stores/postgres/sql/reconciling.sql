@@ -74,8 +74,8 @@ ON CONFLICT ((finished_at IS NULL)) WHERE finished_at IS NULL DO UPDATE SET
     total = EXCLUDED.total,
     refills = ARRAY(SELECT DISTINCT one FROM unnest(rebuilds.refills || EXCLUDED.refills) AS one
                     ORDER BY one),
-    owed_to = CASE WHEN rebuilds.refills @> EXCLUDED.refills THEN rebuilds.owed_to ELSE '' END,
-    owed = CASE WHEN rebuilds.refills @> EXCLUDED.refills THEN rebuilds.owed ELSE 0 END
+    owed_to = CASE WHEN EXCLUDED.refills = '{}' THEN rebuilds.owed_to ELSE '' END,
+    owed = CASE WHEN EXCLUDED.refills = '{}' THEN rebuilds.owed ELSE 0 END
 
 -- name: advance_rebuild
 UPDATE rebuilds SET owed_to = %(owed_to)s, owed = %(owed)s WHERE rebuild_id = %(id)s
