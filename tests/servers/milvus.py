@@ -46,6 +46,17 @@ RUN = ("run", "standalone")
 ROLES = ("rootCoord", "proxy", "queryCoord", "queryNode", "indexCoord", "indexNode")
 """Parts of the one process that look for each other by address: on this machine."""
 
+ETCD = """\
+name: default
+data-dir: {folder}/data/etcd.data
+listen-client-urls: http://127.0.0.1:{client_port}
+advertise-client-urls: http://127.0.0.1:{client_port}
+listen-peer-urls: http://127.0.0.1:{peer_port}
+initial-advertise-peer-urls: http://127.0.0.1:{peer_port}
+initial-cluster: default=http://127.0.0.1:{peer_port}
+"""
+"""Of the one that is built in, which else takes its usual ports."""
+
 EXACT_WHILE_GROWING = {"queryNode.segcore.interimIndex.enableIndex": "false"}
 """As `docs/operations.md` advises: else the newest rows are searched through lists of which
 one in eight is looked at."""
@@ -60,6 +71,7 @@ class MilvusServer:
     def __init__(self, folder: Path, *, port: int | None = None) -> None:
         self._package, self._programs = fetched()
         self._folder = folder
+        self._etcd_file = folder / "etcd.yaml"
         self._port = port or free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -110,6 +122,8 @@ class MilvusServer:
         ports = {name: free_port() for name in names} | {"proxy_port": self._port}
         more = {f"{role}.ip": "127.0.0.1" for role in ROLES} | EXACT_WHILE_GROWING
         _in(self._package, CONFIGURE, json.dumps([str(self._folder), ports, more]))
+        etcd = ETCD.format(folder=self._folder, client_port=free_port(), peer_port=free_port())
+        self._etcd_file.write_text(etcd)
 
     def _environment(self, metrics_port: int) -> dict[str, str]:
         return {
@@ -119,6 +133,7 @@ class MilvusServer:
             "METRICS_PORT": str(metrics_port),
             "MILVUS_RUN_DIR": str(self._folder / "run"),
             "LD_LIBRARY_PATH": str(self._programs),
+            "ETCD_CONFIG_PATH": str(self._etcd_file),
             "GOMAXPROCS": "2",
         }
 
