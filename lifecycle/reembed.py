@@ -16,13 +16,15 @@ from datetime import timedelta
 from typing import Literal
 
 from cluster.clock import Clock
-from cluster.errors import InvalidRequest, ModelError, StoreUnavailable
+from cluster.errors import InvalidRequest, ModelError
 from cluster.kill_points import reached
 from cluster.model import Generation, Vectors
 from cluster.models.protocols import Embedder
+from cluster.stores.generation_rules import check_begin
 from cluster.stores.protocols import (
     Backlog,
     Collections,
+    GenerationState,
     HeldGeneration,
     Lease,
     Ledger,
@@ -30,17 +32,19 @@ from cluster.stores.protocols import (
 )
 from lifecycle.recall import recall_at_10
 from lifecycle.reconcile import Side, reconcile
-from lifecycle.reembed_rate import Rate
+from lifecycle.reembed_rate import Patience, Rate
 
 LEASE = "reembed"
 GRACE = timedelta(hours=24)
 PAGE_TEXTS = 256
 PAGE_CHUNKS = 1000
+ALL_OWED = "~"
+"""Behind every chunk id."""
+
 MAX_OWED = 20_000
 """No more is encoded while the indexer is so far behind."""
 
 LEAST_RECALL = 0.95
-POLL_S = 0.2
 STALLED_S = 120.0
 SETTLE_S = 3.0
 """After a generation is gone, until all processes have noticed and its index may be dropped."""
@@ -102,8 +106,9 @@ async def reembed(to: Generation, tools: Tools, *, grace: timedelta = GRACE) -> 
             reached("reembed.pointed")
             return Outcome(state="already active", former=former.fingerprint, active=to.fingerprint)
         to = replace(to, recipe={**to.recipe, "chunked_as": former.chunked_as})
+        fresh = check_begin(to.fingerprint, await _states(tools.ledger))
         embedder = await asyncio.to_thread(tools.open_embedder, to)
-        if await _state_of(tools.ledger, to.fingerprint) != "building":
+        if fresh:
             await _check_lengths(tools, to, embedder)
         async with tools.ledger.transaction() as tx:
             await tx.generations.begin(to, now=tools.clock.now())
@@ -121,7 +126,7 @@ async def roll_back(tools: Tools, *, grace: timedelta = GRACE) -> Outcome:
             raise InvalidRequest("there is nothing to go back to: no generation is in grace")
         embedder = await asyncio.to_thread(tools.open_embedder, to.generation)
         build = _Build(tools, lease, embedder, former=former, to=to.generation)
-        return await build.run(grace=grace)
+        return await build.run(grace=grace, rewrite=False)
 
 
 async def finish(tools: Tools) -> list[str]:
@@ -174,10 +179,13 @@ class _Build:
         self._tools, self._ledger, self._lease = tools, tools.ledger, lease
         self._embedder, self._former, self._to = embedder, former, to
         self._encoded = 0
+        self._owed_to = ALL_OWED
         self._rate = Rate()
 
-    async def run(self, *, grace: timedelta) -> Outcome:
-        await self._owe_encoded()
+    async def run(self, *, grace: timedelta, rewrite: bool = True) -> Outcome:
+        """`rewrite`: its index may lack rows whose text has a vector."""
+        if rewrite:
+            await self._owe_encoded()
         await self._catch_up()
         rows, recall = await self._verify()
         switch_s = await self._switch(grace=grace)
@@ -196,20 +204,18 @@ class _Build:
     async def _owe_encoded(self) -> None:
         """Texts that had a vector before owe their rows; those that get one later owe them
         then. Goes on behind the last page of a former run."""
-        after = await self._noted("owed_to")
-        while True:
+        self._owed_to = await self._noted("owed_to")
+        while self._owed_to != ALL_OWED:
             await self._lease.check()
             async with self._ledger.transaction() as tx:
                 chunks = await tx.generations.encoded(
-                    self._to.fingerprint, after=after, limit=PAGE_CHUNKS
+                    self._to.fingerprint, after=self._owed_to, limit=PAGE_CHUNKS
                 )
                 if chunks:
-                    after = chunks[-1]
                     await tx.outbox.owe(chunks, target=self._to.fingerprint)
-                    await tx.generations.note(self._to.fingerprint, {"owed_to": after})
+                self._owed_to = chunks[-1] if chunks else ALL_OWED
+                await tx.generations.note(self._to.fingerprint, {"owed_to": self._owed_to})
             reached("reembed.owed")
-            if not chunks:
-                return
 
     async def _catch_up(self) -> None:
         """Until no text lacks a vector and the indexer has written every row."""
@@ -240,7 +246,6 @@ class _Build:
     async def _put(self, page: Sequence[UnencodedText], vectors: Vectors) -> None:
         made = {one.vector_key: row for one, row in zip(page, vectors, strict=True)}
         progress = self._rate.advanced(len(page))
-        after = await self._noted("owed_to")
         async with self._ledger.transaction() as tx:
             held = await tx.generations.hold(list(made))
             if held:
@@ -248,40 +253,31 @@ class _Build:
                 await tx.vectors.put(kept, fingerprint=self._to.fingerprint)
                 chunks = sorted(chunk for some in held.values() for chunk in some)
                 await tx.outbox.owe(chunks, target=self._to.fingerprint)
-            await tx.generations.note(self._to.fingerprint, {**progress, "owed_to": after})
+            await tx.generations.note(self._to.fingerprint, {**progress, "owed_to": self._owed_to})
         reached("reembed.vectors_put")
         self._encoded += len(held)
         if told := self._rate.due(SAY_EVERY_S):
             self._tools.say(told)
 
     async def _wait_for_indexer(self) -> None:
+        patience = Patience(STALLED_S)
         while True:
             async with self._ledger.transaction() as tx:
                 owed, _ = await tx.outbox.lag()
             if owed <= MAX_OWED:
                 return
-            await asyncio.sleep(POLL_S)
+            await patience.wait(owed)
 
     async def _indexed(self) -> Backlog:
         """What is missing once nothing is owed any more."""
-        least, moved = None, asyncio.get_running_loop().time()
+        patience = Patience(STALLED_S)
         while True:
             await self._lease.check()
             async with self._ledger.transaction() as tx:
                 backlog = await tx.generations.backlog(self._to.fingerprint)
             if not backlog.owed:
                 return backlog
-            now = asyncio.get_running_loop().time()
-            if least is None or backlog.owed < least:
-                least, moved = backlog.owed, now
-            if now - moved > STALLED_S:
-                raise StoreUnavailable(
-                    "indexer",
-                    f"{backlog.owed:,} rows of the new generation are not written for "
-                    f"{STALLED_S:g} s; see `palimpsest status` and `palimpsest outbox`, then run "
-                    "`palimpsest reembed` again",
-                )
-            await asyncio.sleep(POLL_S)
+            await patience.wait(backlog.owed)
 
     async def _verify(self) -> tuple[int, float]:
         """Ids and versions one by one, and what searches find; rows and recall."""
@@ -291,9 +287,10 @@ class _Build:
             side = Side(index=index, generation=self._to.fingerprint)
             report = await reconcile(
                 self._ledger,
-                {f"vectors of {self._to.fingerprint}": side},
+                {"vectors-building": side},
                 self._tools.clock,
                 repair=True,
+                grace=timedelta(0),
             )
             recall = await recall_at_10(self._ledger, index, fingerprint=self._to.fingerprint)
         finally:
@@ -377,10 +374,9 @@ async def _in_state(ledger: Ledger, state: str) -> HeldGeneration | None:
         return next((one for one in await tx.generations.live() if one.state == state), None)
 
 
-async def _state_of(ledger: Ledger, fingerprint: str) -> str | None:
+async def _states(ledger: Ledger) -> dict[str, GenerationState]:
     async with ledger.transaction() as tx:
-        live = await tx.generations.live()
-    return next((one.state for one in live if one.fingerprint == fingerprint), None)
+        return {one.fingerprint: one.state for one in await tx.generations.live()}
 
 
 async def _check_lengths(tools: Tools, to: Generation, embedder: Embedder) -> None:

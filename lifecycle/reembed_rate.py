@@ -1,10 +1,12 @@
-"""How fast does it go, and when will it be done?"""
+"""How fast does it go, when will it be done, and does it still move?"""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
+from cluster.errors import StoreUnavailable
 from cluster.stores.protocols import Progress
 
 
@@ -44,3 +46,26 @@ class Rate:
             f"{self._of - left:,} of {self._of:,} texts encoded, {per_s:,.0f} a second, "
             f"about {left / max(per_s, 1e-6):,.0f} s to go"
         )
+
+
+class Patience:
+    """Waits for the indexer as long as what it owes shrinks."""
+
+    def __init__(self, stalled_s: float, *, poll_s: float = 0.1) -> None:
+        self._stalled_s, self._poll_s = stalled_s, poll_s
+        self._least: int | None = None
+        self._moved_at = time.monotonic()
+
+    async def wait(self, owed: int) -> None:
+        """A moment; `StoreUnavailable` when it has not shrunk for `stalled_s`."""
+        now = time.monotonic()
+        if self._least is None or owed < self._least:
+            self._least, self._moved_at = owed, now
+        if now - self._moved_at > self._stalled_s:
+            raise StoreUnavailable(
+                "indexer",
+                f"{owed:,} rows are owed to the indexes, and it has not been fewer for "
+                f"{self._stalled_s:g} s; see `palimpsest status` and `palimpsest outbox list`, "
+                "then run `palimpsest reembed` again",
+            )
+        await asyncio.sleep(self._poll_s)

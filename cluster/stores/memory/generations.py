@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ from cluster.stores.generation_rules import (
     other_encoder,
 )
 from cluster.stores.memory.state import State
-from cluster.stores.protocols import Backlog, GenerationState, HeldGeneration, UnencodedText
+from cluster.stores.protocols import Backlog, GenerationState, HeldGeneration, Progress, UnencodedText
 
 _ORDER: tuple[GenerationState, ...] = ("active", "grace", "building", "gone")
 
@@ -52,7 +52,7 @@ class MemoryGenerations:
             self._put(HeldGeneration(generation=generation, state="building", started_at=now))
             self._state.awake = True
 
-    async def note(self, fingerprint: str, progress: Mapping[str, float]) -> None:
+    async def note(self, fingerprint: str, progress: Progress) -> None:
         held = self._state.generations.get(fingerprint)
         if held is not None and held.state != "gone":
             self._put(replace(held, progress=dict(progress)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,7 +18,7 @@ from cluster.stores.generation_rules import (
     other_encoder,
 )
 from cluster.stores.postgres.statements import Connection, Statements
-from cluster.stores.protocols import Backlog, GenerationState, HeldGeneration, UnencodedText
+from cluster.stores.protocols import Backlog, GenerationState, HeldGeneration, Progress, UnencodedText
 
 
 class PostgresGenerations:
@@ -49,7 +49,7 @@ class PostgresGenerations:
             await self._sql.run("begin", {**_named(generation), "now": now})
             await self._notify()
 
-    async def note(self, fingerprint: str, progress: Mapping[str, float]) -> None:
+    async def note(self, fingerprint: str, progress: Progress) -> None:
         noted = json.dumps(dict(progress))
         await self._sql.run("note", {"fingerprint": fingerprint, "progress": noted})
 

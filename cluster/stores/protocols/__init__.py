@@ -24,6 +24,7 @@ from cluster.stores.protocols.generations import (
     Generations,
     GenerationState,
     HeldGeneration,
+    Progress,
     UnencodedText,
 )
 from cluster.stores.protocols.indexes import TextIndex, TextRow, VectorIndex, VectorRow
@@ -70,6 +71,7 @@ __all__ = [
     "Outbox",
     "OutboxEntry",
     "Prepared",
+    "Progress",
     "Rebuild",
     "Rebuilds",
     "Reconciling",

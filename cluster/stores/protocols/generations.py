@@ -15,6 +15,8 @@ GenerationState = Literal["building", "active", "grace", "gone"]
 documents are put for. `grace`: searched until the last switch, still kept up, may be switched
 back to. `gone`: no longer kept up."""
 
+Progress = Mapping[str, float | str]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldGeneration:
@@ -25,7 +27,7 @@ class HeldGeneration:
     started_at: datetime
     activated_at: datetime | None = None
     retire_at: datetime | None = None
-    progress: Mapping[str, float] | None = None
+    progress: Progress | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -96,7 +98,7 @@ class Generations(Protocol):
         it is the active one or in grace itself."""
         ...
 
-    async def note(self, fingerprint: str, progress: Mapping[str, float]) -> None:
+    async def note(self, fingerprint: str, progress: Progress) -> None:
         """Keep what the building job wants to tell. Not live: nothing happens."""
         ...
 
