@@ -19,6 +19,7 @@ from cluster.stores.elasticsearch.rows import LAYOUT, index_settings, mappings
 REBUILD = "rebuild the index from the ledger"
 _BAD_REQUEST = 400
 _NOT_FOUND = 404
+_NOT_IN_TIME = 408
 _NUMBER = re.compile(r"-v\d+-(\d{6,})")
 
 
@@ -103,21 +104,18 @@ async def _new_name(connection: Connection, alias: str) -> str:
 
 async def _wait_for_shards(connection: Connection, alias: str) -> None:
     """Yellow is enough: copies are missing then, but no rows."""
-    try:
-        answer = await connection.call(
-            f"ask the health of {alias}",
-            lambda client: client.cluster.health(
-                index=alias,
-                wait_for_status="yellow",
-                timeout=f"{max(1, int(connection.timeout_s / 2))}s",
-            ),
-        )
-        state: dict[str, Any] = answer.body
-    except StoreUnavailable as error:
-        raise StoreUnavailable(STORE, f"{alias} is not ready: {error.message}") from error
+    answer = await connection.call(
+        f"ask the health of {alias}",
+        lambda client: client.options(ignore_status=_NOT_IN_TIME).cluster.health(
+            index=alias,
+            wait_for_status="yellow",
+            timeout=f"{int(connection.timeout_s * 500)}ms",
+        ),
+    )
+    state: dict[str, Any] = answer.body
     if state["status"] == "red":
         raise StoreUnavailable(
             STORE,
-            f"{alias} is red: {state['unassigned_shards']} shards are on no node; "
-            "see `GET _cluster/allocation/explain` on the server",
+            f"{alias} is red: {state['unassigned_shards']} of its shards are on no node; "
+            "ask the server why by `GET _cluster/allocation/explain`",
         )

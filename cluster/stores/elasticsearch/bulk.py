@@ -53,8 +53,9 @@ class _Sorted:
 
 def writing(row: TextRow) -> Operation:
     """The row's version is the document's: what is older than the index has is not written."""
+    held = document(row)
     action = _action("index", row.row.chunk_id, row.row.version)
-    return Operation(chunk_id=row.row.chunk_id, lines=(action, document(row)))
+    return Operation(chunk_id=row.row.chunk_id, lines=(action, held))
 
 
 def deleting(chunk_id: str, *, version: int) -> Operation:

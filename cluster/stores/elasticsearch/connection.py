@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
@@ -34,6 +35,8 @@ class Connection:
     async def open(cls, settings: TextIndexSettings) -> Connection:
         """`StoreUnavailable` when nobody answers, `StoreRejected` when it is a server of
         another major version, or something else."""
+        # It tells of every request; failures are raised, and told by whoever handles them.
+        logging.getLogger("elastic_transport").setLevel(logging.CRITICAL)
         client = AsyncElasticsearch(
             hosts=hosts(settings.url or ""),
             api_key=settings.api_key,

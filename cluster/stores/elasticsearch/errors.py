@@ -53,7 +53,8 @@ def translated(what: str) -> Iterator[None]:
 
 def of_status(what: str, status: int, cause: Mapping[str, Any]) -> StoreError:
     """`cause` is the `error` of an answer, or of one item of a bulk answer."""
-    kind, reason = str(cause.get("type", status)), str(cause.get("reason", "no reason given"))
+    kind = str(cause.get("type", f"HTTP {status}"))
+    reason = str(cause.get("reason", "no reason given"))
     if is_block(cause):
         return StoreUnavailable(STORE, f"{what}: {_blocked(reason)}")
     fix = next((told for sign, told in _FIXES.items() if sign in kind or sign in reason), None)
@@ -90,7 +91,7 @@ def _cause(body: Any) -> Mapping[str, Any]:
     """The innermost reason of an answer; a proxy's page has none."""
     error = body.get("error") if isinstance(body, Mapping) else None
     if not isinstance(error, Mapping):
-        return {"type": str(error or "answer"), "reason": _shortened(body)}
+        return {"reason": _shortened(error or body)}
     roots = error.get("root_cause") or [error]
     inner = roots[0] if isinstance(roots[0], Mapping) else error
     failed = error.get("caused_by")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -125,7 +125,7 @@ class ElasticsearchTextIndex:
             found.update({hit["_id"]: int(hit["_version"]) for hit in hits})
         return found
 
-    async def scan(self) -> AsyncIterator[list[tuple[str, int]]]:
+    async def scan(self) -> AsyncGenerator[list[tuple[str, int]], None]:
         """One point in time, however long it takes; it is given back at the end."""
         opened = await self._connection.call(
             "open a view",
