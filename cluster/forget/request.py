@@ -17,8 +17,9 @@ from cluster.forget.lineage import decide_fate
 from cluster.forget.marks import MarkKey, selector_mark, selector_tombstones, tombstones_of
 from cluster.forget.naming import needles_of
 from cluster.ids import content_id
+from cluster.kill_points import reached
 from cluster.stores.checks import storable
-from cluster.stores.protocols import Transaction
+from cluster.stores.protocols import Ledger, Transaction
 from cluster.stores.protocols.forgetting import ForgetJob, Holding, Needles, Selector
 
 AT_ONCE = 500
@@ -26,6 +27,9 @@ AT_ONCE = 500
 
 IDS_A_PART = 5000
 """Chunk ids of one sealed part of a job's work."""
+
+MAX_OWNERS = 32
+"""Whose rows the indexes are asked for by words, too."""
 
 SINGLE = ("item", "document")
 """What must be there; of an owner, a source or a session there may be nothing yet."""
@@ -75,6 +79,7 @@ class Work:
 
     selector: Selector
     owner: str | None
+    owners: tuple[str, ...]
     chunk_ids: tuple[str, ...]
     vector_keys: tuple[str, ...]
     run_ids: tuple[str, ...]
@@ -139,6 +144,22 @@ async def forget(tx: Transaction, wish: Wish, *, key_file: KeyFile, now: datetim
     return await _carry_out(tx, wish, plan, key, selector=selector, now=now)
 
 
+async def commit(ledger: Ledger, wish: Wish, *, key_file: KeyFile, now: datetime) -> ForgetJob:
+    """`forget` in a transaction of its own."""
+    async with ledger.transaction() as tx:
+        job = await forget(tx, wish, key_file=key_file, now=now)
+    reached("forget.committed")
+    return job
+
+
+async def lift(ledger: Ledger, tenant: str, receipt_id: str, *, now: datetime) -> int:
+    """Let what one receipt keeps away come back; how many tombstones went."""
+    async with ledger.transaction() as tx:
+        lifted = await tx.forgetting.lift(tenant, receipt_id, now=now)
+    reached("forget.lifted")
+    return lifted
+
+
 async def _carry_out(
     tx: Transaction, wish: Wish, plan: Plan, key: MarkKey, *, selector: str, now: datetime
 ) -> ForgetJob:
@@ -187,6 +208,7 @@ def seal(key: MarkKey, work: Work) -> list[bytes]:
     head = {
         "selector": asdict(work.selector),
         "owner": work.owner,
+        "owners": work.owners,
         "run_ids": work.run_ids,
         "recompute": work.recompute,
         "samples": needles.samples,
@@ -199,7 +221,8 @@ def seal(key: MarkKey, work: Work) -> list[bytes]:
         ("names", needles.names),
     ):
         for start in range(0, len(values), IDS_A_PART):
-            parts.append({name: values[start : start + IDS_A_PART]})
+            more = {name: values[start : start + IDS_A_PART]}
+            parts.append(more)
     return [key.seal(part) for part in parts]
 
 
@@ -213,6 +236,7 @@ def unseal(key: MarkKey, sealed: Sequence[bytes]) -> Work:
     return Work(
         selector=Selector(**head["selector"]),
         owner=head["owner"],
+        owners=tuple(head["owners"]),
         chunk_ids=joined("chunk_ids"),
         vector_keys=joined("vector_keys"),
         run_ids=tuple(head["run_ids"]),
@@ -240,6 +264,7 @@ def _work(wish: Wish, plan: Plan, holdings: Sequence[Holding]) -> Work:
     return Work(
         selector=wish.selector,
         owner=wish.owner,
+        owners=tuple(sorted({one.owner for one in holdings if one.owner})[:MAX_OWNERS]),
         chunk_ids=tuple(sorted({each for one in holdings for each in one.chunk_ids})),
         vector_keys=tuple(sorted({each for one in holdings for each in one.vector_keys})),
         run_ids=tuple(sorted({one.run_id for one in holdings})),

@@ -19,7 +19,8 @@ from pathlib import Path
 
 LEDGER_READS = frozenset(
     {
-        "active", "all_of", "aside", "blocked", "check", "count", "counts", "digests", "editions",
+        "active", "all_of", "derived", "holdings", "matching", "of_receipt", "owed", "receipt",
+        "refused", "residue", "supports", "aside", "blocked", "check", "count", "counts", "digests", "editions",
         "find", "get", "known", "known_editions", "lag", "latest", "live", "neighbours",
         "newest_version", "owed_until", "page", "publishable", "recent", "set_aside", "states",
         "text", "unfinished", "unshown", "visible", "waiting", "without_vector", "work",

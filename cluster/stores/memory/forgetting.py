@@ -102,12 +102,18 @@ class MemoryForgetting:
         return dropped
 
     async def scrub(
-        self, tenant: str, needles: Needles, *, selector: Selector, run_ids: Sequence[str]
+        self,
+        tenant: str,
+        needles: Needles,
+        *,
+        selector: Selector,
+        run_ids: Sequence[str],
+        uploads: bool = True,
     ) -> dict[str, int]:
         names = frozenset((*needles.names, *needles.ids))
-        uploads = self._scrub_uploads(tenant, names, selector)
+        dropped = self._scrub_uploads(tenant, names, selector) if uploads else []
         problems = self._scrub_problems(tenant, names, needles)
-        only = {*run_ids, *uploads} - {one.revision.run_id for one in self._of(tenant)}
+        only = {*run_ids, *dropped} - {one.revision.run_id for one in self._of(tenant)}
         changed = 0
         for run in [one for one in self._state.runs.values() if one.tenant == tenant]:
             if run.run_id in only and is_upload(run.arguments):
@@ -119,7 +125,7 @@ class MemoryForgetting:
                 error = None
             changed += (clean, error) != (run.arguments, run.error)
             self._state.runs[run.run_id] = replace(run, arguments=clean, error=error)
-        return {"uploads": len(uploads), "run_problems": problems, "runs": changed}
+        return {"uploads": len(dropped), "run_problems": problems, "runs": changed}
 
     async def drop_vectors(self, vector_keys: Sequence[str]) -> int:
         needed = {key for one in self._state.revisions.values() for key in _vector_keys(one)}

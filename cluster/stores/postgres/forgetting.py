@@ -52,7 +52,7 @@ class PostgresForgetting:
         return [row[0] for row in await self._sql.rows(f"matching_{selector.kind}", asked)]
 
     async def holdings(self, tenant: str, document_ids: Sequence[str]) -> list[Holding]:
-        found = []
+        found: list[Holding] = []
         for ids in _parts(require(document_ids, "document ids")):
             rows = await self._sql.rows("holdings", {"tenant": tenant, "ids": ids})
             found.extend(_holding(row) for row in rows)
@@ -95,16 +95,22 @@ class PostgresForgetting:
         return await self._sql.run("detach", asked)
 
     async def scrub(
-        self, tenant: str, needles: Needles, *, selector: Selector, run_ids: Sequence[str]
+        self,
+        tenant: str,
+        needles: Needles,
+        *,
+        selector: Selector,
+        run_ids: Sequence[str],
+        uploads: bool = True,
     ) -> dict[str, int]:
         names = frozenset((*needles.names, *needles.ids))
-        uploads = await self._scrub_uploads(tenant, names, selector)
+        dropped = await self._scrub_uploads(tenant, names, selector) if uploads else []
         rows = await self._sql.rows("problems_of_tenant", {"tenant": tenant})
         named = [row[0] for row in rows if names_it(f"{row[1]}\n{row[2]}", names, needles.samples)]
         if named:
             await self._sql.run("drop_problems", {"ids": named})
-        runs = await self._scrub_runs(tenant, needles, names, selector, (*run_ids, *uploads))
-        return {"uploads": len(uploads), "run_problems": len(named), "runs": runs}
+        runs = await self._scrub_runs(tenant, needles, names, selector, (*run_ids, *dropped))
+        return {"uploads": len(dropped), "run_problems": len(named), "runs": runs}
 
     async def drop_vectors(self, vector_keys: Sequence[str]) -> int:
         dropped = 0

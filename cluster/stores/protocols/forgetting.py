@@ -135,11 +135,17 @@ class Forgetting(Protocol):
         ...
 
     async def scrub(
-        self, tenant: str, needles: Needles, *, selector: Selector, run_ids: Sequence[str]
+        self,
+        tenant: str,
+        needles: Needles,
+        *,
+        selector: Selector,
+        run_ids: Sequence[str],
+        uploads: bool = True,
     ) -> dict[str, int]:
         """Take the names out of runs and their problems, all that was said of an upload out of
-        those of `run_ids` that brought nothing else, and drop uploads that wait and are meant.
-        Rows by table. Doing it twice changes nothing more."""
+        those of `run_ids` that brought nothing else, and with `uploads` drop those that wait and
+        are meant. Rows by table. Doing it twice changes nothing more."""
         ...
 
     async def drop_vectors(self, vector_keys: Sequence[str]) -> int:
