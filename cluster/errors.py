@@ -13,6 +13,7 @@ PalimpsestError
 ├── UnreadableItem        one source item cannot be ingested; the run goes on
 ├── ModelError            a model is missing, damaged or answers nonsense
 ├── StackError            a part of the local stack cannot start or stop; says the way out
+│   └── IndexesBehind     too much index work is owed to write more; try again later
 └── StoreError            a store answered badly
     ├── StoreUnavailable  not reached, timed out or overloaded; safe to retry
     └── StoreRejected     reached, and refused; a retry would fail again
@@ -96,6 +97,12 @@ class ModelError(PalimpsestError):
 
 class StackError(PalimpsestError):
     """A part of the local stack cannot start or stop."""
+
+
+class IndexesBehind(StackError):
+    """Too much index work is owed to write more. What was written is kept."""
+
+    retryable = True
 
 
 class StoreError(PalimpsestError):

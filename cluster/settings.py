@@ -88,6 +88,12 @@ class IndexerSettings(_Section):
     max_attempts: int = Field(
         8, ge=1, le=1000, description="refusals after which a row is set aside"
     )
+    max_open_entries: int = Field(
+        50_000, ge=1, description="entries owed to the indexes above which ingest waits"
+    )
+    patience_s: float = Field(
+        120.0, gt=0, description="how long ingest waits for an indexer that does not come nearer"
+    )
 
 
 class EncoderSettings(_Section):

@@ -20,6 +20,7 @@ from ingest.encoder import encoder_of
 from ingest.link import LedgerLink
 from ingest.loop import Once, run_in_loop
 from ingest.prepare import Plan
+from ingest.pressure import Teller
 from ingest.run import Surroundings
 from ingest.sources import Unit
 from ingest.stages import Bundle
@@ -43,6 +44,9 @@ def open_surroundings(
             generation=generation,
             few=few,
             many=few if always_loop else OnRay(settings),
+            watch=lambda say: Teller(
+                LedgerLink(lambda: open_ledger(settings)), settings.indexer, say
+            ),
             wait_until_visible=wait_until_visible,
         )
 

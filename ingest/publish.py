@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cluster.clock import Clock
@@ -25,12 +25,20 @@ class Published:
 
 
 class Publish:
-    """`embed` is asked again for vectors that a delete took away since they were made."""
+    """`embed` is asked again for vectors that a delete took away since they were made; `room`
+    waits until the indexes are near enough."""
 
-    def __init__(self, link: LedgerLink, clock: Clock, embed: EmbedChunks) -> None:
+    def __init__(
+        self,
+        link: LedgerLink,
+        clock: Clock,
+        embed: EmbedChunks,
+        room: Callable[[], None],
+    ) -> None:
         self._link = link
         self._clock = clock
         self._embed = embed
+        self._room = room
 
     def __call__(self, batch: Sequence[Prepared]) -> Published:
         """Puts revisions in transactions of at most about 2,000 chunks; one by one where the
@@ -38,6 +46,7 @@ class Publish:
         new = 0
         refused: dict[int, str] = {}
         for part in _parts(batch):
+            self._room()
             try:
                 new += self._put([batch[at] for at in part])
             except EncoderChanged:

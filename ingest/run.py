@@ -7,6 +7,7 @@ import platform
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from ingest.claims import LocalClaims
 from ingest.encoder import activate
 from ingest.link import LedgerLink
 from ingest.prepare import Plan
+from ingest.pressure import Say
 from ingest.progress import Summary, Watcher
 from ingest.rules import Rules, load_rules
 from ingest.sources import Listing, Unit
@@ -36,6 +38,9 @@ LOOP_ITEMS = 64
 _UPDATE_EVERY_S = 5.0
 _LOOK_EVERY_S = 0.3
 _STUCK_AFTER_S = 90.0
+_REFUSED_AFTER_S = 5.0
+"""Time for the indexer to show the last of what it was not refused."""
+
 _KEPT_PROBLEMS = 100
 _PROBLEM_BATCH = 200
 _LATEST_RUNS = 100
@@ -78,7 +83,8 @@ class Executor(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a run stands on; `few` and `many` execute the stages."""
+    """What a run stands on; `few` and `many` execute the stages. `watch` is entered around them
+    with what tells the person who waits."""
 
     settings: Settings
     link: LedgerLink
@@ -86,6 +92,7 @@ class Surroundings:
     generation: Generation
     few: Executor
     many: Executor
+    watch: Callable[[Say], AbstractContextManager[object]] = nullcontext
     wait_until_visible: bool = True
 
 
@@ -179,8 +186,9 @@ class _Run:
         units = list(self._listing.units())
         self._watcher.total(sum(unit.items for unit in units))
         self._note(Bundle(problems=tuple(self._listing.problems)), failed_to_list=True)
-        for report in self._reports(units):
-            self._note(report)
+        with self._on.watch(self._watcher.say):
+            for report in self._reports(units):
+                self._note(report)
         self._save(force=True)
 
     def _reports(self, units: Sequence[Unit]) -> Iterator[Bundle]:
@@ -292,29 +300,43 @@ def mark_interrupted(link: LedgerLink, tenant: str, clock: Clock) -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unshown:
     """What a run wrote and the indexer does not show: `count` revisions, the first `origins` of
-    them; `owed`, `lag_s` are those of the whole outbox."""
+    them; `owed`, `lag_s` are those of the whole outbox, `set_aside` the tenant's entries that an
+    index refused too often."""
 
     count: int
     origins: tuple[str, ...]
     owed: int
     lag_s: float
+    set_aside: int = 0
 
     @property
     def reason(self) -> str:
+        if self.refused:
+            return (
+                f"everything is in the ledger, but {self.count:,} documents stay hidden: an index "
+                f"refuses {self.set_aside:,} of the tenant's rows. `palimpsest outbox list` tells "
+                "which and why, `palimpsest outbox retry` tries them again"
+            )
         return (
             f"everything is in the ledger, but {self.count:,} documents wait for the indexer. It "
             f"owes {self.owed:,} entries, the oldest for {self.lag_s:,.0f} s. See `palimpsest "
             "status`; once it shows them they can be found, nothing is lost"
         )
 
+    @property
+    def refused(self) -> bool:
+        """Whether waiting on would not help: nothing is owed but what was set aside."""
+        return self.owed == 0 and self.set_aside > 0
+
     def report(self) -> Bundle:
+        why = "outbox list" if self.set_aside else "status"
         return Bundle(
             counts={"not_visible": self.count},
             problems=tuple(
                 ItemProblem(
                     origin=origin, stage="index", outcome="failed", kind="not_visible",
                     reason="it is in the ledger, but the indexer does not show it; "
-                    "`palimpsest status` tells why",
+                    f"`palimpsest {why}` tells why",
                 )
                 for origin in self.origins
             ),
@@ -339,7 +361,7 @@ def wait_until_visible(
             return None
         if fewest is None or left.count < fewest:
             fewest, moved_at = left.count, time.monotonic()
-        elif time.monotonic() - moved_at > stuck_after_s:
+        elif time.monotonic() - moved_at > (_REFUSED_AFTER_S if left.refused else stuck_after_s):
             return left
         sleep(_LOOK_EVERY_S)
 
@@ -368,7 +390,13 @@ def is_running(process: str) -> bool:
 async def _unshown(tx: Transaction, tenant: str, run_id: str) -> Unshown:
     count, origins = await tx.documents.unshown(tenant, run_id=run_id, limit=_KEPT_PROBLEMS)
     owed, lag = await tx.outbox.lag()
-    return Unshown(count=count, origins=tuple(origins), owed=owed, lag_s=lag.total_seconds())
+    return Unshown(
+        count=count,
+        origins=tuple(origins),
+        owed=owed,
+        lag_s=lag.total_seconds(),
+        set_aside=await tx.outbox.aside(tenant),
+    )
 
 
 def _no_counter() -> NoReturn:

@@ -21,6 +21,7 @@ from ingest.embed import EmbedChunks
 from ingest.link import LedgerLink
 from ingest.load import Item, load, problem
 from ingest.prepare import Draft, Plan, TokenCounter, prepare, read_stored
+from ingest.pressure import Room
 from ingest.publish import Publish
 from ingest.sources import Unit
 
@@ -160,7 +161,8 @@ class Write:
         self, plan: Plan, link: LedgerLink, clock: Clock, open_embedder: Callable[[], Embedder]
     ) -> None:
         embed = EmbedChunks(link, fingerprint=plan.fingerprint, open_embedder=open_embedder)
-        self._publish = Publish(link, clock, embed)
+        room = Room(link, plan.settings.indexer)
+        self._publish = Publish(link, clock, embed, room)
 
     def __call__(self, bundle: Bundle) -> Bundle:
         done = self._publish([draft.prepared for draft in bundle.drafts])

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cluster.clock import Clock, SystemClock
-from cluster.errors import NotFound, PalimpsestError, StoreUnavailable
+from cluster.errors import IndexesBehind, NotFound, PalimpsestError, StoreUnavailable
 from cluster.kill_points import reached
 from cluster.model import ItemProblem, Run
 from cluster.models.open import open_embedder
@@ -105,7 +105,7 @@ class Worker:
         self._update(upload, "running", {"tries": tries}, error=run.error)
         try:
             self._ingest(upload)
-        except StoreUnavailable as error:
+        except (StoreUnavailable, IndexesBehind) as error:
             _log.warning("run %s: %s; it is tried again", run_id, error)
             self._excused.add(run_id)
             return False

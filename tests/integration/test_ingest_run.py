@@ -108,7 +108,7 @@ def test_the_ledger_is_asked_once_for_the_vectors_of_many_chunks(bench: Bench) -
 
 def publish_in(bench: Bench) -> Publish:
     embed = EmbedChunks(bench.link, fingerprint=FINGERPRINT, open_embedder=bench.opened)
-    return Publish(bench.link, CLOCK, embed)
+    return Publish(bench.link, CLOCK, embed, lambda: None)
 
 
 def test_what_the_ledger_refuses_spares_the_rest_of_its_batch(bench: Bench) -> None:
