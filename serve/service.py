@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cluster.clock import Clock
-from cluster.errors import DeadlineExceeded
+from cluster.errors import DeadlineExceeded, StoreUnavailable
 from cluster.model import ApiKey, ChannelFailure, Scope
 from cluster.settings import Settings
 from cluster.stores.open import Stores
@@ -88,8 +88,12 @@ def build_service(
     metrics: Metrics,
 ) -> Service:
     async def find_key(digest: str) -> ApiKey | None:
-        async with ledger.transaction() as tx:
-            return await tx.keys.find(digest)
+        """In time: a request's deadline covers the look at its key."""
+        try:
+            async with asyncio.timeout(settings.serve.deadline_s), ledger.transaction() as tx:
+                return await tx.keys.find(digest)
+        except TimeoutError as error:
+            raise StoreUnavailable("ledger", "no answer in time; retry after a moment") from error
 
     async def known_editions(scope: Scope) -> list[KnownEdition]:
         async with ledger.transaction() as tx:

@@ -7,14 +7,13 @@ import select
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
 from cluster.errors import StoreUnavailable
 from cluster.forget.key_files import KeyFile
 from cluster.settings import PostgresSettings
+from cluster.stores.postgres.connection import PromptConnection
 from cluster.stores.postgres.documents import PostgresDocuments
 from cluster.stores.postgres.forget_jobs import PostgresForgetJobs
 from cluster.stores.postgres.forgetting import PostgresForgetting
@@ -41,7 +40,13 @@ _KEEPALIVES = {
 }
 """A server that vanished without a word is noticed within a minute, also by a listener."""
 
-Pool = AsyncConnectionPool[Connection]
+_CHECK_CLIENT_MS = 1000
+"""So soon the server ends the statement of a client that has gone."""
+
+_GRACE_S = 5.0
+"""The server's own limit for a statement comes first, so that its reason is the one told."""
+
+Pool = AsyncConnectionPool[PromptConnection]
 
 
 class PostgresTransaction:
@@ -74,8 +79,15 @@ class PostgresLedger:
         can be forgotten, and nothing put for a tenant of whom something was."""
         await migrate(url, settings)
         conninfo = _with_limits(url, settings)
+        longest_wait_s = settings.statement_timeout_s + _GRACE_S
+
+        async def configure(connection: PromptConnection) -> None:
+            connection.longest_wait_s = longest_wait_s
+
         pool: Pool = AsyncConnectionPool(
             conninfo,
+            connection_class=PromptConnection,
+            configure=configure,
             min_size=1,
             max_size=settings.pool_size,
             timeout=settings.connect_timeout_s,
@@ -132,7 +144,7 @@ class PostgresLedger:
 
     async def _connect(self) -> Connection:
         with translated():
-            return await psycopg.AsyncConnection[TupleRow].connect(self._conninfo, autocommit=True)
+            return await PromptConnection.connect(self._conninfo, autocommit=True)
 
 
 class PostgresLease:
@@ -202,6 +214,7 @@ def _with_limits(url: str, settings: PostgresSettings) -> str:
         "statement_timeout": round(settings.statement_timeout_s * 1000),
         "lock_timeout": round(settings.lock_timeout_s * 1000),
         "idle_in_transaction_session_timeout": round(settings.idle_in_transaction_timeout_s * 1000),
+        "client_connection_check_interval": _CHECK_CLIENT_MS,
         "timezone": "UTC",
         # Our statements are short and find their rows by index: planned for solid-state disks,
         # and never worth compiling.
