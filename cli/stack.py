@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 
 def service_specs(settings: Settings) -> list[ServiceSpec]:
     """All parts of the local stack: the stores, the indexer, the worker, the application."""
-    return [*store_services(settings), _worker(settings), _serve(settings)]
+    return [*store_services(settings), _worker(settings), _lifecycle(settings), _serve(settings)]
 
 
 def up() -> None:
@@ -93,6 +93,12 @@ def _print_contents(held: Contents) -> None:
 def _worker(settings: Settings) -> ServiceSpec:
     return module_service(
         settings, name="worker", module="ingest.worker", probe=Probe(kind="alive")
+    )
+
+
+def _lifecycle(settings: Settings) -> ServiceSpec:
+    return module_service(
+        settings, name="lifecycle", module="lifecycle.worker", probe=Probe(kind="alive")
     )
 
 

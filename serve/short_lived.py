@@ -22,6 +22,7 @@ class ShortLived(Generic[Key, Value]):
         self._load, self._ttl_s, self._capacity = load, ttl_s, capacity
         self._held: OrderedDict[Key, tuple[float, Value]] = OrderedDict()
         self._reading: dict[Key, asyncio.Task[Value]] = {}
+        self._cleared = 0
 
     async def get(self, key: Key) -> Value:
         held = self._held.get(key)
@@ -34,8 +35,17 @@ class ShortLived(Generic[Key, Value]):
             task.add_done_callback(lambda done: self._done(key, done))
         return await asyncio.shield(task)
 
+    def clear(self) -> None:
+        """The next question for any key reads again; a read that is under way is not kept."""
+        self._held.clear()
+        self._reading.clear()
+        self._cleared += 1
+
     async def _read(self, key: Key) -> Value:
+        cleared = self._cleared
         value = await self._load(key)
+        if cleared != self._cleared:
+            return value
         self._held[key] = (time.monotonic() + self._ttl_s, value)
         self._held.move_to_end(key)
         while len(self._held) > self._capacity:
@@ -43,6 +53,7 @@ class ShortLived(Generic[Key, Value]):
         return value
 
     def _done(self, key: Key, task: asyncio.Task[Value]) -> None:
-        self._reading.pop(key, None)
+        if self._reading.get(key) is task:
+            del self._reading[key]
         if not task.cancelled():
             task.exception()

@@ -213,7 +213,7 @@ def seal(key: MarkKey, work: Work) -> list[bytes]:
         "recompute": work.recompute,
         "samples": needles.samples,
     }
-    parts = [head]
+    parts: list[dict[str, Any]] = [head]
     for name, values in (
         ("chunk_ids", work.chunk_ids),
         ("vector_keys", work.vector_keys),

@@ -220,3 +220,75 @@ class Problem(BaseModel):
     instance: str
     request_id: str
     errors: list[dict[str, str]] | None = None
+
+
+class ForgetRequest(_Body):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"kind": "document", "value": "doc_ytm3k2l3q5w7v6x4zd2c5b7a4e", "dry_run": True},
+                {"kind": "owner", "value": "ann"},
+            ]
+        },
+    )
+
+    kind: Annotated[
+        Literal["item", "document", "source", "owner", "session", "conversation"],
+        Field(
+            description="An `item` is named by document id, origin or passage id, and its place "
+            "stays open for other content; all others close the places, too."
+        ),
+    ]
+    value: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_plain)]
+    dry_run: Annotated[
+        bool, Field(strict=True, description="Say what would go; change nothing.")
+    ] = False
+
+
+class ForgetPreview(BaseModel):
+    """What would go. `derived` are made of nothing else and go with it, `needs_recompute` stay
+    on other support; `shown` names the first documents."""
+
+    documents: int
+    derived: list[str]
+    needs_recompute: list[str]
+    revisions: int
+    chunks: int
+    tombstones: int
+    shown: list[str]
+
+
+class ForgetJobView(BaseModel):
+    """`counts` are rows by table as they were; the receipt exists once `state` is finished."""
+
+    job_id: str
+    receipt_id: str
+    kind: str
+    state: Literal["draining", "scanning", "finished"]
+    counts: Mapping[str, int]
+    waits_for: str
+    asked_at: datetime
+    finished_at: datetime | None
+    lifted_at: datetime | None
+
+
+class ForgetAnswer(BaseModel):
+    """A `preview` for a dry run, else the `job`."""
+
+    job: ForgetJobView | None = None
+    preview: ForgetPreview | None = None
+
+
+class Lifted(BaseModel):
+    receipt_id: str
+    tombstones: int
+
+
+class ReceiptKey(BaseModel):
+    """`public_key`: 32 bytes of Ed25519 in hex."""
+
+    key_id: str
+    algorithm: str = "Ed25519"
+    public_key: str
+    pem: str
