@@ -102,8 +102,9 @@ class PostgresServer:
             os.chown(self._folder, nobody.pw_uid, nobody.pw_gid)
         done = subprocess.run(
             [
-                *(*self._ends_with_us, self._programs / "initdb", "-D", data),
-                *("-U", "palimpsest", "--auth=trust", "--encoding=UTF8", "--no-sync"),
+                *self._ends_with_us,
+                *(str(self._programs / "initdb"), "-D", str(data), "-U", "palimpsest"),
+                *("--auth=trust", "--encoding=UTF8", "--no-sync"),
                 *self._locale,
             ],
             capture_output=True,
