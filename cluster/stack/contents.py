@@ -12,11 +12,13 @@ from cluster.stores.open import open_ledger
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
     """`counts` as `Documents.counts`, over all tenants. `owed`: index entries not yet worked
-    off, the oldest of them `lag_s` old. `encoder`: its fingerprint, once there is one."""
+    off, the oldest of them `lag_s` old; `set_aside`: those that an index refuses. `encoder`: its
+    fingerprint, once there is one."""
 
     counts: Mapping[str, int]
     owed: int
     lag_s: float
+    set_aside: int
     encoder: str | None
 
 
@@ -27,6 +29,7 @@ async def look_into(settings: Settings) -> Contents:
         async with ledger.transaction() as tx:
             counts = await tx.documents.counts(None)
             owed, lag = await tx.outbox.lag()
+            set_aside = await tx.outbox.aside()
             generation = await tx.generations.active()
     finally:
         await ledger.close()
@@ -34,5 +37,6 @@ async def look_into(settings: Settings) -> Contents:
         counts=counts,
         owed=owed,
         lag_s=lag.total_seconds(),
+        set_aside=set_aside,
         encoder=generation.fingerprint if generation else None,
     )

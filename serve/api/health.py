@@ -132,13 +132,14 @@ def _told(error: PalimpsestError) -> str:
 async def _ledger(service: Service) -> str:
     async with service.ledger.transaction() as tx:
         active = await tx.generations.active()
+        aside = await tx.outbox.aside()
     if active is None:
         return "reachable; nothing encoded yet"
     if active.fingerprint != service.fingerprint:
         raise _OtherEncoder(
             f"the ledger is encoded by {active.fingerprint}, this process by {service.fingerprint}"
         )
-    return "reachable"
+    return f"reachable; the indexes refuse {aside} rows" if aside else "reachable"
 
 
 async def _vector_index(service: Service) -> str:
@@ -171,6 +172,7 @@ async def _ledger_gauges(service: Service, *, ok: bool) -> list[str]:
     try:
         async with asyncio.timeout(PROBE_S), service.ledger.transaction() as tx:
             entries, age = await tx.outbox.lag()
+            done, aside = await tx.outbox.done_total(), await tx.outbox.aside()
             counts = await tx.documents.counts(None)
             drift = gauges(await tx.reconciling.latest(), await tx.rebuilds.unfinished())
     except (PalimpsestError, TimeoutError):
@@ -182,6 +184,12 @@ async def _ledger_gauges(service: Service, *, ok: bool) -> list[str]:
         "# HELP palimpsest_outbox_age_seconds Age of the oldest index work owed.",
         "# TYPE palimpsest_outbox_age_seconds gauge",
         f"palimpsest_outbox_age_seconds {age.total_seconds():.3f}",
+        "# HELP palimpsest_outbox_set_aside_entries Index work that an index refuses.",
+        "# TYPE palimpsest_outbox_set_aside_entries gauge",
+        f"palimpsest_outbox_set_aside_entries {aside}",
+        "# HELP palimpsest_outbox_done_total Index work done; its rate is rows a second.",
+        "# TYPE palimpsest_outbox_done_total counter",
+        f"palimpsest_outbox_done_total {done}",
         "# HELP palimpsest_visible What is visible, and revisions pending.",
         "# TYPE palimpsest_visible gauge",
         *(f'palimpsest_visible{{what="{what}"}} {count}' for what, count in sorted(counts.items())),

@@ -19,11 +19,12 @@ from pathlib import Path
 
 LEDGER_READS = frozenset(
     {
-        "active", "all_of", "derived", "holdings", "matching", "of_receipt", "owed", "receipt",
-        "refused", "residue", "supports", "aside", "blocked", "check", "count", "counts", "digests", "editions",
-        "find", "get", "known", "known_editions", "lag", "latest", "live", "neighbours",
-        "newest_version", "owed_until", "page", "publishable", "recent", "set_aside", "states",
-        "text", "unfinished", "unshown", "visible", "waiting", "without_vector", "work",
+        "active", "all_of", "aside", "blocked", "check", "count", "counts", "derived", "digests",
+        "done_total", "editions", "find", "get", "holdings", "known", "known_editions", "lag",
+        "latest", "live", "matching", "neighbours", "newest_version", "of_receipt", "owed",
+        "owed_until", "page", "publishable", "receipt", "recent", "refused", "residue", "set_aside",
+        "states", "supports", "text", "unfinished", "unshown", "visible", "waiting",
+        "without_vector", "work",
     }
 )  # fmt: skip
 """Verbs of the ledger's parts that change nothing; all others are taken to write."""

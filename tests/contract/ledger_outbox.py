@@ -256,6 +256,22 @@ class OutboxContract:
             async with ledger.lease("a", "b", "c", "d", "e"):
                 pass
 
+    async def test_what_is_done_is_counted(self, ledger: Ledger) -> None:
+        async def total() -> int:
+            async with ledger.transaction() as tx:
+                return await tx.outbox.done_total()
+
+        before = await total()
+        one = prepared(pieces=3)
+        await put(ledger, one)
+        async with ledger.transaction() as tx:
+            await tx.outbox.owe(chunk_ids(one)[:1], target="newer")
+            await tx.outbox.done(await tx.outbox.take(limit=9))
+        async with asyncio.timeout(10):
+            while await total() < before + 4:  # noqa: ASYNC110 - counted a little later
+                await asyncio.sleep(0.1)
+        assert await total() == before + 4
+
     async def test_a_wake_up_by_hand(self, ledger: Ledger) -> None:
         async with ledger.transaction() as tx:
             await tx.outbox.wake()

@@ -613,6 +613,8 @@ async def test_metrics_are_one_page_of_prometheus_text(client: httpx.AsyncClient
     visible = {s.labels["what"]: s.value for s in families["palimpsest_visible"].samples}
     assert visible["chunks"] == 3
     assert families["palimpsest_outbox_entries"].samples[0].value == 0
+    assert families["palimpsest_outbox_set_aside_entries"].samples[0].value == 0
+    assert families["palimpsest_outbox_done"].samples[0].value == 3
 
 
 async def test_the_api_describes_itself(client: httpx.AsyncClient) -> None:

@@ -72,6 +72,7 @@ class MemoryOutbox:
         for taken in require(entries, "entries"):
             if self._unchanged(taken):
                 del self._state.outbox[taken.chunk_id, taken.target]
+                self._state.done_entries += 1
 
     async def failed(self, failures: Sequence[Failure], *, now: datetime) -> None:
         for failure in require(failures, "failures"):
@@ -111,6 +112,9 @@ class MemoryOutbox:
         if not since:
             return 0, timedelta(0)
         return len(since), self._state.clock.now() - min(since)
+
+    async def done_total(self) -> int:
+        return self._state.done_entries
 
     async def aside(self, tenant: str | None = None) -> int:
         return len(self._aside(tenant))

@@ -102,6 +102,8 @@ class State:
     vectors: dict[tuple[str, str], Vector] = field(default_factory=dict)
     outbox: dict[tuple[str, str], HeldEntry] = field(default_factory=dict)
     """By chunk id and target."""
+
+    done_entries: int = 0
     runs: dict[str, Run] = field(default_factory=dict)
     problems: dict[str, dict[tuple[str, str], ItemProblem]] = field(default_factory=dict)
     uploads: dict[str, HeldUpload] = field(default_factory=dict)

@@ -117,6 +117,10 @@ class PostgresOutbox:
         ((count, age),) = await self._sql.rows("lag", {})
         return int(count), age if age is not None else timedelta(0)
 
+    async def done_total(self) -> int:
+        ((count,),) = await self._sql.rows("done_total", {})
+        return int(count)
+
     async def aside(self, tenant: str | None = None) -> int:
         ((count,),) = await self._sql.rows("aside", {"tenant": tenant})
         return int(count)

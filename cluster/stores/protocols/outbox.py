@@ -138,6 +138,11 @@ class Outbox(Protocol):
         """Open entries, and the age of the oldest. What is set aside is not among them."""
         ...
 
+    async def done_total(self) -> int:
+        """Entries done since the ledger began to count. It only grows, but that a crash of the
+        store may let it begin at 0 again, as counters of monitoring may."""
+        ...
+
     async def aside(self, tenant: str | None = None) -> int:
         """How many entries are set aside, of one tenant or of all."""
         ...

@@ -170,6 +170,12 @@ WHERE o.set_aside_at IS NOT NULL
        OR EXISTS (SELECT FROM chunks c JOIN revisions r ON r.revision_id = c.revision_id
                   WHERE c.chunk_id = o.chunk_id AND r.tenant = %(tenant)s))
 
+-- name: done_total, reads
+-- The server counts deleted rows anyway.
+SELECT COALESCE(sum(s.n_tup_del), 0)::bigint
+FROM pg_stat_user_tables s
+WHERE s.relid IN ('outbox'::regclass, 'outbox_of_generation'::regclass)
+
 -- name: lag, reads
 WITH open AS (
     SELECT count(*) AS entries, min(o.created_at) AS since
