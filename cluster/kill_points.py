@@ -36,6 +36,7 @@ INGEST = (
     "ingest.run_started",
     "ingest.vectors_put",
     "ingest.put",
+    "ingest.vectors_dropped",
     "ingest.saved",
     "ingest.interrupted",
     "ingest.retired",
@@ -55,8 +56,18 @@ FORGET = (
 )
 RECONCILE = ("reconcile.owed", "reconcile.recorded")
 REBUILD = ("rebuild.begun", "rebuild.owed", "rebuild.finished")
+REEMBED = (
+    "reembed.begun",
+    "reembed.owed",
+    "reembed.vectors_put",
+    "reembed.switched",
+    "reembed.pointed",
+    "reembed.retired",
+    "reembed.dropped",
+    "reembed.vectors_erased",
+)
 
-POINTS = (*INDEXER, *INGEST, *WORKER, *UPLOAD, *DELETE, *FORGET, *RECONCILE, *REBUILD)
+POINTS = (*INDEXER, *INGEST, *WORKER, *UPLOAD, *DELETE, *FORGET, *RECONCILE, *REBUILD, *REEMBED)
 
 
 class KillPoint:

@@ -29,6 +29,8 @@ _LANGUAGES = {
 }
 _MAX_CHARS = 1000
 _DETECTED_CHARS = 20_000
+MAX_SUPPORTS = 1000
+_MAX_SUPPORT_CHARS = 4000
 MAX_TAGS = 1000
 """More than an index takes on one row would keep the document from being shown."""
 
@@ -166,6 +168,8 @@ def _read(field: str, raw: Any) -> Any:
         return plain_version(plain_text(raw, limit=100)) or None
     if field == "tags":
         return _tags(raw)
+    if field == "derived_from":
+        return _supports(raw)
     return _judgement(field, raw)
 
 
@@ -175,6 +179,15 @@ def _tags(raw: Any) -> tuple[str, ...] | None:
         return None
     tags = (plain_text(part, limit=100) for part in parts)
     return tuple(dict.fromkeys(tag for tag in tags if tag)) or None
+
+
+def _supports(raw: Any) -> tuple[str, ...] | None:
+    """Ids or origins, one a line or an element; nothing else separates them."""
+    parts = raw.splitlines() if isinstance(raw, str) else raw
+    if not isinstance(parts, list | tuple):
+        return None
+    named = (plain_text(part, limit=_MAX_SUPPORT_CHARS) for part in parts)
+    return tuple(dict.fromkeys(each for each in named if each))[:MAX_SUPPORTS] or None
 
 
 def _judgement(field: str, raw: Any) -> Any:

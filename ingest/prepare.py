@@ -222,6 +222,7 @@ def _draft(
     owner = plan.owner or _text(item.record.get("owner"))
     document = place.document(plan.tenant, owner=owner)
     agent = plan.agent or _text(item.record.get("agent"))
+    derived_from: tuple[str, ...] = settled.values.get("derived_from", ())
     content = sha256_hex(parsed.text)
     spans = chunk.chunk(
         parsed,
@@ -233,7 +234,10 @@ def _draft(
         document=document,
         edition=place.edition,
         content=content + _cut(spans),
-        metadata=metadata.metadata_digest(known) + repr(item.turn) + f"{owner}\0{agent}",
+        metadata=metadata.metadata_digest(known)
+        + repr(item.turn)
+        + f"{owner}\0{agent}"
+        + (repr(derived_from) if derived_from else ""),
         recipe=plan.recipe,
     )
     identity = identity_of(document, place.edition)
@@ -257,6 +261,7 @@ def _draft(
         turn=item.turn,
         fingerprint=plan.fingerprint,
         run_id=plan.run_id,
+        derived_from=derived_from,
     )
     prepared = Prepared(revision=row, chunks=chunk.chunks_of(spans, revision_id=revision))
     return Draft(

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cluster.clock import Clock
-from cluster.errors import EncoderChanged, InvalidRequest, StoreRejected
+from cluster.errors import EncoderChanged, Forgotten, InvalidRequest, StoreRejected
 from cluster.kill_points import reached
 from cluster.stores.protocols import Prepared, Transaction
-from ingest.embed import EmbedChunks
+from ingest.embed import EmbedChunks, texts_by_key
 from ingest.link import LedgerLink
 
 _MAX_CHUNKS = 2000
@@ -18,10 +18,11 @@ _MAX_CHUNKS = 2000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
     """`new` revisions were written. Those at the places `refused` of the batch were not, for the
-    reasons given."""
+    reasons given, nor those that were `forgotten`."""
 
     new: int
     refused: dict[int, str]
+    forgotten: dict[int, str]
 
 
 class Publish:
@@ -45,6 +46,7 @@ class Publish:
         ledger refuses some of them. `EncoderChanged` ends the run: it refuses all."""
         new = 0
         refused: dict[int, str] = {}
+        forgotten: dict[int, str] = {}
         for part in _parts(batch):
             self._room()
             try:
@@ -57,17 +59,33 @@ class Publish:
                         new += self._put_alone(batch[at])
                     except EncoderChanged:
                         raise
+                    except Forgotten as error:
+                        forgotten[at] = str(error)
                     except (InvalidRequest, StoreRejected) as error:
                         refused[at] = str(error)
-        return Published(new=new, refused=refused)
+        if forgotten:
+            self._drop_vectors([batch[at] for at in forgotten])
+        return Published(new=new, refused=refused, forgotten=forgotten)
 
     def _put_alone(self, prepared: Prepared) -> int:
         try:
             return self._put([prepared])
+        except Forgotten:
+            raise
         except InvalidRequest:
             if not self._embed([prepared]).embedded:
                 raise
         return self._put([prepared])
+
+    def _drop_vectors(self, batch: list[Prepared]) -> None:
+        """Of texts that were forgotten while they were encoded."""
+        keys = list(texts_by_key(batch))
+
+        async def drop(tx: Transaction) -> int:
+            return await tx.forgetting.drop_vectors(keys)
+
+        self._link.call(drop)
+        reached("ingest.vectors_dropped")
 
     def _put(self, part: list[Prepared]) -> int:
         async def put(tx: Transaction) -> int:

@@ -115,7 +115,8 @@ class Prepare:
 
 
 class Embed:
-    """Refuse a second claim to the same identity, then see that all vectors are there."""
+    """Leave out what was forgotten, refuse a second claim to the same identity, then see that
+    all vectors are there."""
 
     def __init__(
         self,
@@ -124,10 +125,12 @@ class Embed:
         claims: Claims,
         open_embedder: Callable[[], Embedder],
     ) -> None:
+        self._link = link
         self._claims = claims
         self._embed = EmbedChunks(link, fingerprint=plan.fingerprint, open_embedder=open_embedder)
 
     def __call__(self, bundle: Bundle) -> Bundle:
+        bundle, forgotten = self._without_forgotten(bundle)
         drafts, refused = self._claimed(bundle)
         done = self._embed([draft.prepared for draft in drafts])
         counts = {"embedded": done.embedded, "from_cache": done.from_cache}
@@ -136,9 +139,27 @@ class Embed:
         return replace(
             bundle,
             drafts=tuple(drafts),
-            counts=added(bundle.counts, counts),
-            problems=(*bundle.problems, *refused),
+            counts=added(added(bundle.counts, counts), _left_out(forgotten)),
+            problems=(*bundle.problems, *forgotten, *refused),
         )
+
+    def _without_forgotten(self, bundle: Bundle) -> tuple[Bundle, list[ItemProblem]]:
+        """The ledger would refuse it anyway; but then it would have been encoded."""
+        if not bundle.drafts:
+            return bundle, []
+        revisions = [draft.prepared.revision for draft in bundle.drafts]
+
+        async def ask(tx: Transaction) -> dict[str, str]:
+            return await tx.forgetting.refused(revisions)
+
+        reasons = self._link.call(ask)
+        kept = [one for one in bundle.drafts if one.prepared.revision.revision_id not in reasons]
+        told = [
+            _forgotten(one.label, reasons[one.prepared.revision.revision_id])
+            for one in bundle.drafts
+            if one.prepared.revision.revision_id in reasons
+        ]
+        return replace(bundle, drafts=tuple(kept)), told
 
     def _claimed(self, bundle: Bundle) -> tuple[list[Draft], list[ItemProblem]]:
         wanted = [
@@ -166,7 +187,8 @@ class Write:
 
     def __call__(self, bundle: Bundle) -> Bundle:
         done = self._publish([draft.prepared for draft in bundle.drafts])
-        written = [draft for at, draft in enumerate(bundle.drafts) if at not in done.refused]
+        left = done.refused.keys() | done.forgotten.keys()
+        written = [draft for at, draft in enumerate(bundle.drafts) if at not in left]
         counts = {
             "published": done.new,
             "chunks": sum(len(draft.prepared.chunks) for draft in written),
@@ -180,12 +202,15 @@ class Write:
             )
             for at, reason in done.refused.items()
         ]  # fmt: skip
+        forgotten = [
+            _forgotten(bundle.drafts[at].label, reason) for at, reason in done.forgotten.items()
+        ]
         return replace(
             bundle,
             drafts=(),
             held=(),
-            counts=added(bundle.counts, counts),
-            problems=(*bundle.problems, *refused),
+            counts=added(added(bundle.counts, counts), _left_out(forgotten)),
+            problems=(*bundle.problems, *refused, *forgotten),
         )
 
 
@@ -272,6 +297,17 @@ def _duplicate(label: str, other: str) -> ItemProblem:
     return ItemProblem(
         origin=label, stage="identity", outcome="failed", kind="duplicate", reason=reason
     )
+
+
+def _forgotten(label: str, reason: str) -> ItemProblem:
+    return ItemProblem(
+        origin=label, stage="write", outcome="skipped", kind="forgotten", reason=reason
+    )
+
+
+def _left_out(forgotten: Sequence[ItemProblem]) -> Counts:
+    """They were parsed, and are not written."""
+    return {"skipped": len(forgotten), "refused": len(forgotten)} if forgotten else {}
 
 
 def _grouped(loaded: Iterator[Item | ItemProblem], size: int) -> Iterator[list[Item | ItemProblem]]:

@@ -176,6 +176,14 @@ class TextUpload(_Body):
     updated_at: AwareDatetime | None = None
     license: Plain | None = None
     tags: Annotated[list[Plain], Field(max_length=100)] = []
+    derived_from: Annotated[
+        list[Plain],
+        Field(
+            max_length=100,
+            description="Document ids or origins that it was made of; when all of them are "
+            "forgotten, so is this.",
+        ),
+    ] = []
 
 
 class RunView(BaseModel):

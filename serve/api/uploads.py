@@ -174,6 +174,8 @@ async def _from_form(form: FormData) -> Upload:
     if not isinstance(file, UploadFile):
         raise InvalidRequest("file: missing; send the document as a form file named `file`")
     texts: dict[str, Any] = {name: value for name, value in form.items() if name != "file"}
+    if "derived_from" in texts:
+        texts["derived_from"] = str(texts["derived_from"]).splitlines()
     if "tags" in texts:
         texts["tags"] = [tag.strip() for tag in str(texts["tags"]).split(",") if tag.strip()]
     texts.setdefault("name", file.filename or "")
@@ -207,6 +209,8 @@ def _arguments(given: TextUpload) -> dict[str, str]:
     """What the caller says about the document, by field of `cluster.model.Metadata`."""
     known = given.model_dump(mode="json", exclude={"text", "name", "media_type"}, exclude_none=True)
     tags = known.pop("tags", [])
+    if supports := known.pop("derived_from", []):
+        known["derived_from"] = "\n".join(supports)
     if "version" in known:
         known["product_version"] = known.pop("version")
     return {name: str(value) for name, value in known.items()} | (
