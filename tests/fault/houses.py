@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
-from serving import DIM, NOW, application, client_of, fill, make_key, prepared, service_on
+from serving import DIM, application, client_of, fill, make_key, prepared, service_on, views_of
 
-from cluster.clock import FixedClock
+from cluster.clock import SystemClock
 from cluster.indexer import Indexer
 from cluster.model import Generation
 from cluster.settings import MilvusSettings, PostgresSettings, Settings, TextIndexSettings
@@ -23,7 +23,7 @@ from cluster.stores.elasticsearch.index import ElasticsearchTextIndex
 from cluster.stores.milvus.index import MilvusVectorIndex
 from cluster.stores.open import Stores
 from cluster.stores.postgres.ledger import PostgresLedger
-from cluster.stores.protocols import Prepared, TextIndex
+from cluster.stores.protocols import TextIndex
 from cluster.stores.tantivy.index import TantivyTextIndex
 from fault.tcp_proxy import TcpProxy, tcp_proxy
 
@@ -79,10 +79,17 @@ class House:
             assert time.monotonic() < until, found.text
             await asyncio.sleep(0.1)
 
-    def indexer(self) -> Indexer:
-        from serving import views_of
-
-        return Indexer(self.stores.ledger, views_of(self.stores), FixedClock(NOW))
+    @asynccontextmanager
+    async def indexing(self) -> AsyncIterator[None]:
+        """The indexer at work."""
+        stop = asyncio.Event()
+        indexer = Indexer(self.stores.ledger, views_of(self.stores), SystemClock())
+        working = asyncio.create_task(indexer.run(stop))
+        try:
+            yield
+        finally:
+            stop.set()
+            await working
 
 
 @contextmanager
@@ -126,26 +133,22 @@ async def house_of(
         await stores.close()
 
 
-async def opened(around: Surroundings, addresses: Addresses) -> Stores:
+async def opened(around: Surroundings, addresses: Addresses, *, read_only: bool = False) -> Stores:
     ledger = await PostgresLedger.open(addresses.postgres, PostgresSettings())
     vectors = await MilvusVectorIndex.open(
         addresses.milvus, token=None, generation=around.generation, settings=MilvusSettings()
     )
     texts: TextIndex
     if addresses.elasticsearch is None:
-        texts = TantivyTextIndex.open(around.folder / "text-index")
+        texts = TantivyTextIndex.open(around.folder / "text-index", read_only=read_only)
     else:
         texts = await ElasticsearchTextIndex.open(
             TextIndexSettings(
                 backend="elasticsearch", url=addresses.elasticsearch, index=around.index
             ),
-            read_only=False,
+            read_only=read_only,
         )
     return Stores(ledger=ledger, vector_index=vectors, text_index=texts)
-
-
-def page(path: str, text: str) -> Prepared:
-    return prepared(path, text)
 
 
 async def _filled(around: Surroundings) -> None:
