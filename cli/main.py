@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from cli import ask, demo, evaluate, forget, ingest, keys, migrate, outbox, repair, stack
+from cli import ask, demo, evaluate, forget, indexer, ingest, keys, migrate, outbox, repair, stack
 from cluster.errors import PalimpsestError
 
 
@@ -17,7 +17,19 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
         help="Cited, valid, diverse context for AI agents.",
     )
-    for group in (demo, stack, migrate, ingest, ask, keys, outbox, repair, evaluate, forget):
+    for group in (
+        demo,
+        stack,
+        migrate,
+        indexer,
+        ingest,
+        ask,
+        keys,
+        outbox,
+        repair,
+        evaluate,
+        forget,
+    ):
         group.register(app)
     return app
 

@@ -1,7 +1,11 @@
-"""The indexer as a part of the stack: `… BEAT_FILE`. The one process that writes the text index.
+"""The indexer as a process of its own: of the local stack (`… BEAT_FILE`), or on a cluster.
 
 Until the first ingest has chosen an encoder there is no index to write; it waits for that.
 The beat comes from the event loop, so that a loop that hangs is noticed.
+
+It drains as many shards as `indexer.drainers` says; more processes on more machines take the
+shards that are left, or wait for one to become free. The embedded text index has one writer,
+and therefore one shard and one process.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import sys
 from pathlib import Path
 
 from cluster.clock import SystemClock
-from cluster.errors import PalimpsestError
+from cluster.errors import InvalidSettings, PalimpsestError
 from cluster.indexer import Indexer
 from cluster.settings import Settings, load_settings
 from cluster.stack.probes import BEAT_S
@@ -23,17 +27,29 @@ from cluster.stores.open import open_collections, open_ledger, open_text_index
 LOOK_AGAIN_S = 0.5
 
 
-async def serve(settings: Settings, beat: Path) -> None:
+async def serve(settings: Settings, beat: Path | None) -> None:
+    """Until SIGTERM or SIGINT; what is at hand is finished first. `beat` is touched meanwhile.
+    `InvalidSettings` where one text index cannot have several writers."""
+    _check_writers(settings)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stop.set)
-    beating = asyncio.create_task(_beat(beat))
+    beating = asyncio.create_task(_beat(beat)) if beat else None
     try:
         if await _encoder_chosen(settings, stop):
             await _index(settings, stop)
     finally:
-        beating.cancel()
+        if beating:
+            beating.cancel()
+
+
+def _check_writers(settings: Settings) -> None:
+    if settings.text_index.backend == "tantivy" and settings.indexer.shards > 1:
+        raise InvalidSettings(
+            f"indexer.shards is {settings.indexer.shards}, but the embedded text index has one "
+            "writer; set it to 1, or text_index.backend to elasticsearch"
+        )
 
 
 async def _index(settings: Settings, stop: asyncio.Event) -> None:
@@ -42,7 +58,10 @@ async def _index(settings: Settings, stop: asyncio.Event) -> None:
         text_index = await open_text_index(settings, read_only=False)
         views = LiveViews(ledger, text_index, open_collections(settings).open)
         try:
-            await Indexer(ledger, views, SystemClock(), settings.indexer).run(stop)
+            async with asyncio.TaskGroup() as drainers:
+                for _ in range(settings.indexer.drainers or settings.indexer.shards):
+                    indexer = Indexer(ledger, views, SystemClock(), settings.indexer)
+                    drainers.create_task(indexer.run(stop))
         finally:
             await views.close()
     finally:
