@@ -41,7 +41,7 @@ async def _fill(url: str) -> None:
 
 
 def _dumped(url: str) -> str:
-    command = [program("pg_dump"), "--inserts", "--no-owner", "--no-privileges", url]
+    command = [str(program("pg_dump")), "--inserts", "--no-owner", "--no-privileges", url]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     kept = [line for line in done.stdout.splitlines() if not line.startswith(NOT_ON_OLD_SERVERS)]
     return "\n".join(kept) + "\n"
