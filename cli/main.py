@@ -6,7 +6,20 @@ import sys
 
 import typer
 
-from cli import ask, demo, evaluate, forget, indexer, ingest, keys, migrate, outbox, repair, stack
+from cli import (
+    ask,
+    backup,
+    demo,
+    evaluate,
+    forget,
+    indexer,
+    ingest,
+    keys,
+    migrate,
+    outbox,
+    repair,
+    stack,
+)
 from cluster.errors import PalimpsestError
 
 
@@ -27,6 +40,7 @@ def build() -> typer.Typer:
         keys,
         outbox,
         repair,
+        backup,
         evaluate,
         forget,
     ):

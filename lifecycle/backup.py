@@ -11,11 +11,12 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 from cluster.errors import InvalidRequest
@@ -71,11 +72,12 @@ async def backup(
     path: Path,
     *,
     now: datetime,
-    keys: Sequence[Path] = (),
+    keys: Mapping[str, Path] = MappingProxyType({}),
     say: Say = lambda _: None,
 ) -> Manifest:
     """Write the ledger at `url` to `path`, readable by this user alone; it appears when it is
-    complete. A file that is there already is `InvalidRequest`. Writers are not kept waiting."""
+    complete. A file that is there already is `InvalidRequest`. Writers are not kept waiting.
+    `keys`: files that come along, by the name under which `restore_keys` finds them."""
     partial = _partial_of(path)
     try:
         with _private(partial) as file, zipfile.ZipFile(file, "w", compresslevel=1) as archive:
@@ -157,7 +159,7 @@ async def _dump(
     archive: zipfile.ZipFile,
     *,
     now: datetime,
-    keys: Sequence[Path],
+    keys: Mapping[str, Path],
     say: Say,
 ) -> Manifest:
     migrations = await snapshot.migrations()
@@ -165,8 +167,8 @@ async def _dump(
     for table in await snapshot.tables():
         tables.append(await _dump_table(snapshot, archive, table))
         say(f"{table.name}: {tables[-1].rows:,} rows")
-    for key in keys:
-        archive.writestr(f"{KEYS}{key.name}", key.read_bytes())
+    for name, key in keys.items():
+        archive.writestr(KEYS + name, key.read_bytes())
     return Manifest(
         format=FORMAT,
         taken_at=now,
@@ -174,7 +176,7 @@ async def _dump(
         migrations=tuple(migrations),
         sequences=await snapshot.sequences(),
         tables=tuple(tables),
-        keys=tuple(key.name for key in keys),
+        keys=tuple(keys),
     )
 
 

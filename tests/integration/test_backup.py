@@ -332,9 +332,9 @@ def table(archive: zipfile.ZipFile, manifest: Manifest, name: str) -> list[dict[
 
 
 async def test_keys_come_along_when_asked(database_url: str, tmp_path: Path) -> None:
-    key, place = tmp_path / "tombstone.key", tmp_path / "new" / "keys" / "tombstone.key"
+    key, place = tmp_path / "named-otherwise", tmp_path / "new" / "keys" / "tombstone.key"
     key.write_text("ab" * 32)
-    await backup(database_url, tmp_path / "file", now=TAKEN, keys=[key])
+    await backup(database_url, tmp_path / "file", now=TAKEN, keys={"tombstone.key": key})
     assert restore_keys(tmp_path / "file", {"tombstone.key": place}) == [place]
     assert place.read_text() == "ab" * 32
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
