@@ -6,6 +6,7 @@ rest (both indexes, the search for what is left, the receipt) is the job that it
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -163,7 +164,7 @@ async def lift(ledger: Ledger, tenant: str, receipt_id: str, *, now: datetime) -
 async def _carry_out(
     tx: Transaction, wish: Wish, plan: Plan, key: MarkKey, *, selector: str, now: datetime
 ) -> ForgetJob:
-    job_id = content_id("fgt", selector, now.isoformat())
+    job_id = content_id("fgt", selector, now.isoformat(), uuid.uuid4().hex)
     receipt_id = content_id("rcp", job_id)
     stones = selector_tombstones(key, wish.tenant, wish.selector, owner=wish.owner, now=now)
     await tx.forgetting.bury(wish.tenant, receipt_id, stones, now=now)

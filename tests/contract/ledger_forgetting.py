@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,14 +12,14 @@ import pytest
 from cluster.errors import Forgotten, InvalidRequest, NotFound
 from cluster.forget.key_files import KeyFile
 from cluster.forget.marks import MarkKey
-from cluster.forget.request import Plan, Wish, forget, plan_of, preview, unseal
-from cluster.model import ItemProblem, Metadata, Run, Scope, Turn
+from cluster.forget.request import Plan, Wish, Work, forget, plan_of, preview, unseal
+from cluster.model import ItemProblem, Run, Scope, Turn
 from cluster.stores.protocols import ForgetJob, Ledger, Prepared, Selector
 from contract.samples import NOW, chunk_ids, prepared, put, settle, show, vectors_of
 
 ACME = Scope(tenant="acme")
 LATER = NOW + timedelta(hours=1)
-SECRET = "Marlene keeps the spare key of the boathouse under the third stone."
+KEPT = "Marlene keeps the spare key of the boathouse under the third stone."
 ZWEI = "玛琳把船屋的备用钥匙放在第三块石头下面，只有她一个人知道这件事情。"
 
 
@@ -53,7 +53,7 @@ class ForgettingContract:
     async def test_a_document_leaves_no_row(
         self, ledger: Ledger, key_file: KeyFile, kind: str
     ) -> None:
-        one, other = prepared("a.md", SECRET), prepared("b.md", "Something else altogether.")
+        one, other = prepared("a.md", KEPT), prepared("b.md", "Something else altogether.")
         await show(ledger, one, other)
         job = await self.forget(ledger, key_file, kind, document(one))
         assert (job.counts["documents"], job.counts["chunks"]) == (1, len(one.chunks))
@@ -66,13 +66,13 @@ class ForgettingContract:
                     "acme", self.work(job, key_file, await tx.forget_jobs.work(job.job_id)).needles
                 )
                 == []
-            )  # noqa: E501
+            )
             assert len(await tx.documents.visible(ACME, chunk_ids(other))) == len(other.chunks)
 
     async def test_an_item_is_named_by_origin_or_chunk(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:
-        one, two = prepared("a.md", SECRET), prepared("b.md", ZWEI)
+        one, two = prepared("a.md", KEPT), prepared("b.md", ZWEI)
         await show(ledger, one, two)
         await self.forget(ledger, key_file, "item", origin(one))
         await self.forget(ledger, key_file, "item", two.chunks[0].chunk_id)
@@ -81,7 +81,7 @@ class ForgettingContract:
     async def test_all_revisions_go_the_deleted_and_superseded_too(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:
-        old, new = prepared("a.md", SECRET), prepared("a.md", "The key was moved elsewhere.")
+        old, new = prepared("a.md", KEPT), prepared("a.md", "The key was moved elsewhere.")
         await show(ledger, old)
         await show(ledger, new)
         async with ledger.transaction() as tx:
@@ -107,7 +107,7 @@ class ForgettingContract:
             ("source", "wiki"),
             ("session", "s1"),
             ("conversation", "c"),
-        ):  # noqa: E501
+        ):
             job = await self.forget(ledger, key_file, kind, value)
             counts.append(job.counts.get("documents", 0))
         assert counts == [1, 1, 3, 1]
@@ -117,7 +117,7 @@ class ForgettingContract:
     async def test_a_key_of_an_owner_reaches_its_own_rows_only(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:
-        shared, mine = prepared("a.md", SECRET), prepared("b.md", ZWEI, owner="ann")
+        shared, mine = prepared("a.md", KEPT), prepared("b.md", ZWEI, owner="ann")
         await show(ledger, shared, mine)
         with pytest.raises(NotFound):
             await self.forget(ledger, key_file, "document", document(shared), owner="ann")
@@ -127,7 +127,7 @@ class ForgettingContract:
     async def test_unknown_items_are_not_found_nor_those_of_another_tenant(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:
-        one = prepared("a.md", SECRET, tenant="other")
+        one = prepared("a.md", KEPT, tenant="other")
         await show(ledger, one)
         with pytest.raises(NotFound):
             await self.forget(ledger, key_file, "item", document(one))
@@ -135,7 +135,7 @@ class ForgettingContract:
             Wish(tenant="acme", selector=Selector(kind="owner", value=" "))
 
     async def test_two_tenants_with_the_same_bytes(self, ledger: Ledger, key_file: KeyFile) -> None:
-        mine, theirs = prepared("a.md", SECRET), prepared("a.md", SECRET, tenant="other")
+        mine, theirs = prepared("a.md", KEPT), prepared("a.md", KEPT, tenant="other")
         await show(ledger, mine, theirs)
         job = await self.forget(ledger, key_file, "document", document(mine))
         assert job.counts["embeddings"] == 0
@@ -144,23 +144,23 @@ class ForgettingContract:
             keys = list(vectors_of([theirs]))
             assert await tx.vectors.known(keys, fingerprint="test-encoder") == set(keys)
         assert sorted(found) == sorted(chunk_ids(theirs))
-        again = prepared("a.md", SECRET, tenant="other", metadata={"title": "New title"})
+        again = prepared("a.md", KEPT, tenant="other", metadata={"title": "New title"})
         assert await put(ledger, again) == 1
 
     @pytest.mark.parametrize(
         "again",
         [
-            prepared("a.md", SECRET),
-            prepared("elsewhere.md", SECRET),
-            prepared("a.md", f"  {SECRET.upper()}\n\n"),
-            prepared("a.md", SECRET, metadata={"title": "Another title"}),
+            prepared("a.md", KEPT),
+            prepared("elsewhere.md", KEPT),
+            prepared("a.md", f"  {KEPT.upper()}\n\n"),
+            prepared("a.md", KEPT, metadata={"title": "Another title"}),
             prepared("a.md", "The same place with other words in it."),
         ],
     )
     async def test_what_was_forgotten_stays_away_until_lifted(
         self, ledger: Ledger, key_file: KeyFile, again: Prepared
     ) -> None:
-        one = prepared("a.md", SECRET)
+        one = prepared("a.md", KEPT)
         await show(ledger, one)
         job = await self.forget(ledger, key_file, "document", document(one))
         with pytest.raises(Forgotten, match=f"2026-05-01, receipt {job.receipt_id}"):
@@ -176,7 +176,7 @@ class ForgettingContract:
     async def test_a_cleaned_item_may_come_back_to_its_place(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:
-        one = prepared("a.md", SECRET)
+        one = prepared("a.md", KEPT)
         await show(ledger, one)
         await self.forget(ledger, key_file, "item", document(one))
         assert await put(ledger, prepared("a.md", "Nothing to be seen here.")) == 1
@@ -186,22 +186,22 @@ class ForgettingContract:
     async def test_what_a_document_that_stays_says_it_may_say_again(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:
-        one, twin = prepared("a.md", SECRET), prepared("b.md", SECRET)
+        one, twin = prepared("a.md", KEPT), prepared("b.md", KEPT)
         await show(ledger, one, twin)
         await self.forget(ledger, key_file, "document", document(one))
-        assert await put(ledger, prepared("b.md", SECRET, metadata={"title": "Twin"})) == 1
+        assert await put(ledger, prepared("b.md", KEPT, metadata={"title": "Twin"})) == 1
         with pytest.raises(Forgotten):
-            await put(ledger, prepared("c.md", SECRET))
+            await put(ledger, prepared("c.md", KEPT))
 
     async def test_what_an_owner_had_forgotten_others_may_have(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:
-        await show(ledger, prepared("a.md", SECRET, owner="ann"))
+        await show(ledger, prepared("a.md", KEPT, owner="ann"))
         await self.forget(ledger, key_file, "owner", "ann")
-        assert await put(ledger, prepared("b.md", SECRET, owner="bob")) == 1
+        assert await put(ledger, prepared("b.md", KEPT, owner="bob")) == 1
         for owner in ("ann", None):
             with pytest.raises(Forgotten):
-                await put(ledger, prepared("c.md", SECRET, owner=owner))
+                await put(ledger, prepared("c.md", KEPT, owner=owner))
 
     async def test_a_short_turn_is_kept_away_from_its_session_only(
         self, ledger: Ledger, key_file: KeyFile
@@ -235,7 +235,7 @@ class ForgettingContract:
     async def test_without_the_right_key_nothing_is_put(
         self, ledger: Ledger, key_file: KeyFile, tmp_path: Path
     ) -> None:
-        one = prepared("a.md", SECRET)
+        one = prepared("a.md", KEPT)
         await show(ledger, one)
         await self.forget(ledger, key_file, "document", document(one))
         key_file.path.rename(tmp_path / "kept")
@@ -248,7 +248,7 @@ class ForgettingContract:
         assert await put(ledger, prepared("b.md", "Unsuspected.", tenant="other")) == 1
 
     async def test_asked_twice_there_is_one_job(self, ledger: Ledger, key_file: KeyFile) -> None:
-        one = prepared("a.md", SECRET)
+        one = prepared("a.md", KEPT)
         await show(ledger, one)
         first = await self.forget(ledger, key_file, "document", document(one))
         again = await self.forget(ledger, key_file, "document", document(one))
@@ -269,7 +269,7 @@ class ForgettingContract:
     async def test_derived_items_go_with_their_last_support(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:
-        a, b = prepared("a.md", SECRET), prepared("b.md", ZWEI)
+        a, b = prepared("a.md", KEPT), prepared("b.md", ZWEI)
         only = made_of(prepared("only.md", "A summary of the first alone."), origin(a))
         both = made_of(prepared("both.md", "A note merged out of both."), document(a), origin(b))
         deep = made_of(prepared("deep.md", "要点：由只依据第一篇的摘要而成。"), document(only))
@@ -298,7 +298,7 @@ class ForgettingContract:
     async def test_runs_problems_and_uploads_name_it_no_more(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:
-        upload = prepared("notes/secret.md", SECRET, origin="upload:/notes/secret.md")
+        upload = prepared("notes/secret.md", KEPT, origin="upload:/notes/secret.md")
         upload = replace(upload, revision=replace(upload.revision, run_id="up"))
         filed = prepared("secret.md", ZWEI, origin="file:///home/x/secret.md")
         told = {"name": "notes/secret.md", "title": "Of the boathouse", "author": "M."}
@@ -315,7 +315,7 @@ class ForgettingContract:
                     (
                         "file:///home/x/twin.md",
                         "the same as file:///home/x/secret.md; only that one is kept",
-                    ),  # noqa: E501
+                    ),
                 )
             ]
             await tx.runs.add_problems("run-1", problems)
@@ -337,7 +337,7 @@ class ForgettingContract:
             assert await tx.uploads.waiting() == []
 
     async def test_residue_tells_where_it_is_found(self, ledger: Ledger, key_file: KeyFile) -> None:
-        one = prepared("a.md", SECRET, origin="file:///home/x/boathouse.md")
+        one = prepared("a.md", KEPT, origin="file:///home/x/boathouse.md")
         await show(ledger, one)
         job = await self.forget(ledger, key_file, "item", document(one))
         async with ledger.transaction() as tx:
@@ -346,35 +346,35 @@ class ForgettingContract:
             places = {
                 found.place.split(".")[0]
                 for found in await tx.forgetting.residue("acme", work.needles)
-            }  # noqa: E501
+            }
             assert places == {"outbox"}
         await settle(ledger)
         async with ledger.transaction() as tx:
             assert await tx.forgetting.owed(work.chunk_ids) == 0
             for name, arguments in (
                 ("r1", {"targets": origin(one)}),
-                ("r2", {"note": f"“{SECRET}”"}),
-            ):  # noqa: E501
+                ("r2", {"note": f"“{KEPT}”"}),
+            ):
                 await tx.runs.start(self.made_run(name, arguments=arguments))
-            await tx.runs.start(self.made_run("r3", tenant="other", arguments={"note": SECRET}))
+            await tx.runs.start(self.made_run("r3", tenant="other", arguments={"note": KEPT}))
             await tx.uploads.put(
                 "r1",
                 "acme",
                 name="n",
                 media_type=None,
-                content=f"x {SECRET} y".encode(),
-                arguments={},  # noqa: E501
+                content=f"x {KEPT} y".encode(),
+                arguments={},
             )
             found = await tx.forgetting.residue("acme", work.needles)
         assert {(one.place.split(".")[0], one.rows) for one in found} == {
             ("runs", 2),
             ("uploads", 1),
-        }  # noqa: E501
+        }
 
     async def test_vectors_that_came_too_late_are_dropped(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:
-        one, other = prepared("a.md", SECRET), prepared("b.md", ZWEI)
+        one, other = prepared("a.md", KEPT), prepared("b.md", ZWEI)
         await show(ledger, one, other)
         await self.forget(ledger, key_file, "document", document(one))
         late, kept = vectors_of([one]), vectors_of([other])
@@ -407,7 +407,7 @@ class ForgettingContract:
         async with ledger.transaction() as tx:
             return await forget(tx, wish, key_file=key_file, now=NOW)
 
-    def work(self, job: ForgetJob, key_file: KeyFile, sealed: Sequence[bytes]):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    def work(self, job: ForgetJob, key_file: KeyFile, sealed: Sequence[bytes]) -> Work:
         assert job.state == "draining"
         return unseal(MarkKey(key_file.make()), sealed)
 
@@ -424,8 +424,8 @@ class ForgettingContract:
         ledger: Ledger,
         run_id: str,
         *,
-        at=NOW,
-        arguments: dict[str, str] | None = None,  # type: ignore[no-untyped-def]  # noqa: ANN001, E501
+        at: datetime = NOW,
+        arguments: dict[str, str] | None = None,
     ) -> None:
         async with ledger.transaction() as tx:
             await tx.runs.start(self.made_run(run_id, at=at, arguments=arguments))
@@ -434,9 +434,9 @@ class ForgettingContract:
         self,
         run_id: str,
         *,
-        at=NOW,
+        at: datetime = NOW,
         tenant: str = "acme",
-        arguments: dict[str, str] | None = None,  # type: ignore[no-untyped-def]  # noqa: ANN001, E501
+        arguments: dict[str, str] | None = None,
     ) -> Run:
         return Run(
             run_id=run_id,
@@ -447,6 +447,3 @@ class ForgettingContract:
             finished_at=None,
             counts={},
         )
-
-
-assert Metadata
