@@ -127,6 +127,15 @@ async def test_lost_item_answers_are_no_success(
         await index.upsert([row("c1"), row("c2")])
 
 
+async def test_refresh_that_failed_is_no_success(
+    index: ElasticsearchTextIndex, proxy: HttpProxy
+) -> None:
+    failed = {"_shards": {"total": 2, "successful": 1, "failed": 1}}
+    proxy.instead = lambda asked: answer(200, failed) if "_refresh" in asked.path else None
+    with pytest.raises(StoreUnavailable, match="refresh"):
+        await index.upsert([row("c1")])
+
+
 async def test_too_large_a_batch_is_halved(index: ElasticsearchTextIndex, proxy: HttpProxy) -> None:
     proxy.instead = lambda asked: answer(413, "too large") if len(asked.body) > 5000 else None
     await index.upsert([row(f"c{n:02d}") for n in range(40)])

@@ -163,6 +163,8 @@ async def test_reader_before_and_after_the_writer(settings: TextIndexSettings) -
         await ids(reader)
     with pytest.raises(StoreUnavailable, match="no index yet"):
         await reader.upsert([row("c1")])
+    with pytest.raises(StoreUnavailable, match="no index yet"):
+        await reader.delete(["c1"])
     writer, other = await asyncio.gather(
         ElasticsearchTextIndex.open(settings), ElasticsearchTextIndex.open(settings)
     )
@@ -247,8 +249,11 @@ async def test_red_index_is_unavailable(elasticsearch_url: str) -> None:
     reader = await ElasticsearchTextIndex.open(settings, read_only=True)
     with pytest.raises(StoreUnavailable, match="search"):
         await ids(reader)
-    with pytest.raises(StoreUnavailable, match="bulk"):
-        await reader.upsert([row("c1")])
+    for call in (reader.upsert([row("c1")]), reader.delete(["c1"]), reader.versions(["c1"])):
+        with pytest.raises(StoreUnavailable):
+            await call
+    with pytest.raises(StoreUnavailable):
+        await scanned(reader)
     await reader.close()
     await removed(settings)
 

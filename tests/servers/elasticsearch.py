@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import httpx
+import psutil
 
 from servers.needs import Missing, free_port
 
@@ -158,19 +159,25 @@ class ElasticsearchServer:
 @contextlib.contextmanager
 def elasticsearch(*, heap_mb: int = 512) -> Iterator[str]:
     """The URL of a node of its own, whose data go with it. `Missing` says what it lacks."""
-    fetched()
-    with tempfile.TemporaryDirectory(dir=_cache(), prefix="node-") as folder:
-        server = ElasticsearchServer(Path(folder), heap_mb=heap_mb)
+    folder = new_folder()
+    try:
+        server = ElasticsearchServer(folder, heap_mb=heap_mb)
         server.start()
         try:
             yield server.url
         finally:
             server.kill()
+    finally:
+        shutil.rmtree(folder)
 
 
 def new_folder() -> Path:
-    """An empty folder that the server's user can reach; the caller removes it."""
-    return Path(tempfile.mkdtemp(dir=_cache(), prefix="node-"))
+    """An empty folder that the server's user can reach; the caller removes it. If it cannot,
+    as it was killed, the next call does."""
+    for left in _cache().glob("node-*"):
+        if not psutil.pid_exists(int(left.name.split("-")[1])):
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(dir=_cache(), prefix=f"node-{os.getpid()}-"))
 
 
 def java_home() -> Path:

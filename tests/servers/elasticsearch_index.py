@@ -6,18 +6,12 @@ import uuid
 from typing import Any
 
 from cluster.settings import TextIndexSettings
-from cluster.stores.elasticsearch.aliases import next_of, remove
-from cluster.stores.elasticsearch.connection import Connection
+from cluster.stores.elasticsearch.replacement import removed
+
+__all__ = ["new_settings", "removed"]
 
 
 def new_settings(url: str, **more: Any) -> TextIndexSettings:
     """An index that nobody else uses; `removed` takes it away."""
     values = {"index": f"test-{uuid.uuid4().hex[:12]}", "timeout_s": 30.0, **more}
     return TextIndexSettings(backend="elasticsearch", url=url, **values)
-
-
-async def removed(settings: TextIndexSettings) -> None:
-    connection = await Connection.open(settings)
-    for alias in (settings.index, next_of(settings.index)):
-        await remove(connection, alias)
-    await connection.close()

@@ -22,8 +22,9 @@ from cluster.stores.elasticsearch.errors import (
 from cluster.stores.elasticsearch.rows import as_line, document
 from cluster.stores.protocols import TextRow
 
-BATCH_BYTES = 8 * 2**20
-"""A server takes 100 MB, what stands before it often less; then a batch is halved."""
+BATCH_BYTES = 1_000_000
+"""The client warns of larger bodies, which it sends in one go: they hold up the event loop. What
+stands before a server may take still less; then a batch is halved."""
 
 FIRST_PAUSE_S = 0.1
 MAX_PAUSE_S = 2.0
@@ -73,8 +74,7 @@ async def write(
     refused: list[tuple[str, StoreError]] = []
     for batch in batches(operations, rows=batch_rows):
         refused += await _send(connection, alias, batch)
-    # Not `refresh=wait_for`, which would wait for the next refresh of the server's own.
-    await connection.call("refresh", lambda client: client.indices.refresh(index=alias))
+    await _refresh(connection, alias)
     if refused:
         chunk_id, error = refused[0]
         more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
@@ -92,6 +92,13 @@ def batches(operations: Iterable[Operation], *, rows: int) -> Iterator[list[Oper
         size += operation.size
     if batch:
         yield batch
+
+
+async def _refresh(connection: Connection, alias: str) -> None:
+    """Once for all batches. `refresh=wait_for` would wait for the server's own next one."""
+    answer = await connection.call("refresh", lambda client: client.indices.refresh(index=alias))
+    if failed := int(answer.body["_shards"]["failed"]):
+        raise StoreUnavailable(STORE, f"refresh: it failed on {failed} shards")
 
 
 async def _send(

@@ -14,6 +14,7 @@ from cluster.stores.checks import require, require_limit
 from cluster.stores.elasticsearch.aliases import check_layout, ensure_index
 from cluster.stores.elasticsearch.bulk import deleting, write, writing
 from cluster.stores.elasticsearch.connection import Connection
+from cluster.stores.elasticsearch.errors import NOT_NOW, of_status
 from cluster.stores.elasticsearch.filters import Query, render
 from cluster.stores.elasticsearch.rows import CHUNK_ID, TERMS, can_be_id, indexed_term
 from cluster.stores.protocols import TextRow
@@ -31,9 +32,9 @@ class ElasticsearchTextIndex:
     """`TextIndex` behind an alias of an Elasticsearch server.
 
     Scores are Lucene's: 32-bit floats, lengths over 40 terms rounded down to one of 256 steps,
-    statistics (idf, mean length) over the rows of all tenants that have terms, with deleted
-    rows counted until their segment is merged. With several shards they are gathered from all
-    of them for each search.
+    statistics (idf, mean length) over the rows of all tenants, with deleted rows counted until
+    their segment is merged. With several shards they are gathered from all of them for each
+    search.
 
     A row's version is its document's external version: an older one than the index has is
     passed over as done. A deleted row's version is remembered for an hour, so that a late
@@ -153,7 +154,10 @@ class ElasticsearchTextIndex:
             "look for versions",
             lambda client: client.mget(index=self._alias, ids=chunk_ids, source=False),
         )
-        return {one["_id"]: int(one["_version"]) for one in answer.body["docs"] if one.get("found")}
+        documents = answer.body["docs"]
+        if failed := next((one["error"] for one in documents if "error" in one), None):
+            raise of_status("look for versions", NOT_NOW, failed)
+        return {one["_id"]: int(one["_version"]) for one in documents if one["found"]}
 
     async def _page(
         self, query: Query, *, size: int, after: list[Any] | None
@@ -194,6 +198,7 @@ class ElasticsearchTextIndex:
                 size=SCAN_ROWS,
                 sort=["_shard_doc"],
                 search_after=view.after,
+                allow_partial_search_results=False,
                 version=True,
                 source=False,
                 track_total_hits=False,

@@ -66,3 +66,13 @@ class Replacement:
         """The index in use stays; closes."""
         await remove(self._connection, next_of(self._alias))
         await self._connection.close()
+
+
+async def removed(settings: TextIndexSettings) -> None:
+    """The index in use and one that is being built, if there are any."""
+    connection = await Connection.open(settings)
+    try:
+        for alias in (settings.index, next_of(settings.index)):
+            await remove(connection, alias)
+    finally:
+        await connection.close()

@@ -25,6 +25,10 @@ MAX_TERM_UNITS = 255
 """The analyzer cuts longer terms into pieces of so many UTF-16 units; we cut before it does,
 in rows and questions alike."""
 
+NO_TERMS = "\ue000"
+"""Stands in a row without terms, which would not count in the statistics otherwise as it does in
+the other indexes. Not a letter, so that no question has it."""
+
 _SPACES = frozenset(
     "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"
@@ -112,7 +116,7 @@ def _terms(row: TextRow) -> str:
                 f"chunk {row.row.chunk_id}: {term!r} is no term; "
                 "terms are not empty and hold no white space",
             )
-    return " ".join(map(indexed_term, row.terms))
+    return " ".join(map(indexed_term, row.terms)) or NO_TERMS
 
 
 def _field(kind: FieldKind, value: FieldValue) -> Any:
