@@ -15,7 +15,13 @@ from typing import Any, TypeVar
 from cluster.errors import StoreRejected, StoreUnavailable
 from cluster.model import Generation
 from cluster.settings import Settings
-from cluster.stores.open import milvus_uri, open_text_index, open_vector_index, text_index_dir
+from cluster.stores.open import (
+    milvus_uri,
+    open_collections,
+    open_text_index,
+    open_vector_index,
+    text_index_dir,
+)
 from cluster.stores.protocols import TextIndex, VectorIndex
 
 LOOKS = 3
@@ -62,7 +68,7 @@ async def look_at_vector_index(settings: Settings, generation: Generation) -> st
 
 async def empty_vector_index(settings: Settings, generation: Generation) -> str:
     """As `empty_text_index`."""
-    await _drop_collection(settings, generation)
+    await open_collections(settings).drop([generation])
     index = await open_vector_index(settings, generation)
     await index.close()
     return "dropped and made again"
@@ -131,13 +137,6 @@ async def _has_collection(settings: Settings, generation: Generation) -> bool:
     return await _on_milvus(
         settings, f"look for {name}", lambda client: client.has_collection(name)
     )
-
-
-async def _drop_collection(settings: Settings, generation: Generation) -> None:
-    from cluster.stores.milvus.schema import collection_name
-
-    name = collection_name(generation)
-    await _on_milvus(settings, f"drop {name}", lambda client: client.drop_collection(name))
 
 
 async def _on_milvus(settings: Settings, what: str, call: Callable[[Any], Answer]) -> Answer:

@@ -4,66 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from pymilvus import MilvusClient  # type: ignore[import-untyped]  # has no types
-from reconciling import ACME, LATER, Rig, drift_of, flying_of
+from reconciling import (
+    ACME,
+    GENERATION,
+    LATER,
+    Rig,
+    drift_of,
+    embedded,
+    flying_of,
+    milvus,
+    rig,
+)
 from tantivy import Index
 
 from cluster.clock import FixedClock
-from cluster.model import Generation
-from cluster.settings import MilvusSettings, PostgresSettings
-from cluster.stores.memory.ledger import MemoryLedger
-from cluster.stores.memory.text_index import MemoryTextIndex
-from cluster.stores.memory.vector_index import MemoryVectorIndex
+from cluster.settings import MilvusSettings
 from cluster.stores.milvus.index import MilvusVectorIndex
 from cluster.stores.milvus.schema import collection_name
-from cluster.stores.postgres.ledger import PostgresLedger
 from cluster.stores.protocols import TextRow
 from cluster.stores.tantivy.index import TantivyTextIndex
 from cluster.stores.tantivy.rows import build_schema, document
-from contract.milvus_lite import MilvusLite, milvus_lite
-from contract.postgres import wipe
-from contract.samples import DIM, FINGERPRINT, chunk_ids, prepared, put
+from contract.milvus_lite import MilvusLite
+from contract.samples import FINGERPRINT, chunk_ids, prepared, put
 from lifecycle.reconcile import Side, reconcile
 
-GENERATION = Generation(fingerprint=FINGERPRINT, dim=DIM, recipe={})
+__all__ = ["embedded", "milvus", "rig"]
+
 DOCUMENTS = [prepared(f"{number}.md", f"words of page {number}, more.") for number in range(30)]
 IDS = sorted(chunk_ids(*DOCUMENTS))
-
-
-@pytest.fixture(scope="module")
-def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusLite]:
-    with milvus_lite(tmp_path_factory.mktemp("milvus")) as server:
-        yield server
-
-
-@pytest.fixture(params=["memory", pytest.param("embedded", marks=pytest.mark.stores)])
-async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rig]:
-    if request.param == "memory":
-        yield Rig(MemoryLedger(), MemoryVectorIndex(DIM), MemoryTextIndex())
-        return
-    url = request.getfixturevalue("module_database_url")
-    server: MilvusLite = request.getfixturevalue("milvus")
-    wipe(url)
-    MilvusClient(server.uri).drop_collection(collection_name(GENERATION))
-    vectors = await MilvusVectorIndex.open(
-        server.uri, token=None, generation=GENERATION, settings=MilvusSettings()
-    )
-    texts = TantivyTextIndex.open(tmp_path / "text", writer_heap_mb=16)
-    ledger = await PostgresLedger.open(url, PostgresSettings())
-    yield Rig(ledger, vectors, texts)
-    await asyncio.gather(vectors.close(), texts.close(), ledger.close())
-
-
-@pytest.fixture
-def embedded(rig: Rig) -> Rig:
-    if isinstance(rig.ledger, MemoryLedger):
-        pytest.skip("only real stores can be damaged so")
-    return rig
 
 
 async def test_undamaged_stores_agree(rig: Rig) -> None:
@@ -171,6 +144,7 @@ async def test_ingest_meanwhile_gives_no_false_drift(rig: Rig) -> None:
         await writing
 
 
+@pytest.mark.stores
 async def test_doubled_rows_of_the_text_index(embedded: Rig, tmp_path: Path) -> None:
     await embedded.fill(*DOCUMENTS[:3])
     chunk = sorted(chunk_ids(*DOCUMENTS[:3]))[0]
@@ -190,6 +164,7 @@ async def test_doubled_rows_of_the_text_index(embedded: Rig, tmp_path: Path) -> 
     assert await embedded.texts.copies([chunk]) == {chunk: 1}
 
 
+@pytest.mark.stores
 async def test_a_dropped_collection_and_a_removed_folder(
     embedded: Rig, milvus: MilvusLite, tmp_path: Path
 ) -> None:
