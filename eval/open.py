@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from cluster.clock import SystemClock
-from cluster.model import Vector
-from cluster.models.open import describe, open_embedder
+from cluster.model import Generation, Vector
+from cluster.models.open import describe, open_generation
 from cluster.settings import Settings
-from cluster.stores.open import open_stores
+from cluster.stores.open import open_ledger, open_stores
 from serve.metrics import Metrics
 from serve.service import Service, build_service
 
@@ -21,8 +21,8 @@ PATIENCE_S = 60.0
 @asynccontextmanager
 async def open_service(settings: Settings) -> AsyncIterator[Service]:
     """Without deadlines: a late channel would be measured as a bad one."""
-    generation = describe(settings)
-    embedder = open_embedder(settings)
+    generation = await _active(settings)
+    embedder = open_generation(generation, settings)
     one_at_a_time = asyncio.Lock()
 
     async def encode(text: str, language: str) -> Vector:
@@ -44,3 +44,13 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         yield replace(service, sources=replace(service.sources, channel_deadline_s=PATIENCE_S))
     finally:
         await stores.close()
+
+
+async def _active(settings: Settings) -> Generation:
+    """The ledger's generation; the one of the settings while there is none."""
+    ledger = await open_ledger(settings)
+    try:
+        async with ledger.transaction() as tx:
+            return await tx.generations.active() or describe(settings)
+    finally:
+        await ledger.close()

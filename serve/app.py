@@ -29,9 +29,11 @@ from cluster.settings import Settings, load_settings
 from cluster.stack.exits import PERMANENT
 from cluster.stack.loopback import keep_replica_on_loopback
 from cluster.stack.services import local_key_path, ray_address, ray_environment
-from cluster.stores.open import open_ledger, open_stores
+from cluster.stores.open import Stores, open_collections, open_ledger, open_text_index
 from serve.api.application import build_api
 from serve.api.gate import Limits
+from serve.channels.semantic import EncodeQuery
+from serve.generations import CurrentIndex, Watch
 from serve.local_key import ensure_local_key
 from serve.metrics import Metrics
 from serve.models import Encoder, RemoteEncoder
@@ -50,6 +52,7 @@ WATCH_S = 2.0
 GONE_AFTER = 5
 """So many looks in a row without a healthy application mean that it is gone."""
 
+WARM_CALLS = 8
 GONE = frozenset({ApplicationStatus.DEPLOY_FAILED, ApplicationStatus.NOT_STARTED})
 
 
@@ -72,17 +75,29 @@ class Retrieval:
 
     async def open(self) -> Service:
         """All or nothing; Serve tries again when it fails."""
-        generation = describe(self.settings)
-        await self.encode("ready?", "en")  # so that nobody's question pays for the first call
-        stores = await open_stores(self.settings, generation, read_only_text=True)
+        async with contextlib.AsyncExitStack() as opened:
+            ledger = await open_ledger(self.settings)
+            opened.push_async_callback(ledger.close)
+            collections = open_collections(self.settings)
+            watch = Watch(ledger, collections, self.encode.of, warm=self._warm)
+            opened.push_async_callback(watch.close)
+            await watch.start()
+            text_index = await open_text_index(self.settings, read_only=True)
+            opened.pop_all()
         return build_service(
             settings=self.settings,
-            stores=stores,
-            encode=self.encode,
-            fingerprint=generation.fingerprint,
+            stores=Stores(ledger=ledger, vector_index=CurrentIndex(watch), text_index=text_index),
+            generations=watch,
             clock=SystemClock(),
             metrics=self.metrics,
         )
+
+    async def _warm(self, encode: EncodeQuery) -> None:
+        """Nobody's question pays for opening a model. With several replicas, so many calls at
+        once that each of them gets some."""
+        replicas = self.settings.serve.encoder_replicas
+        calls = 1 if replicas == 1 else WARM_CALLS * replicas
+        await asyncio.gather(*(encode("ready?", "en") for _ in range(calls)))
 
 
 def digest_of(settings: Settings) -> str:
@@ -161,20 +176,13 @@ def runs_already(settings: Settings) -> bool:
 
 
 async def prepare(settings: Settings) -> None:
-    """The first to come decides which encoder the ledger belongs to; then nobody else may."""
-    wanted = describe(settings)
+    """The first to come decides how the ledger is encoded; from then on the ledger says it, and
+    `palimpsest reembed` changes it."""
     ledger = await open_ledger(settings)
     try:
         async with ledger.transaction() as tx:
-            active = await tx.generations.active()
-            if active is None:
-                await tx.generations.activate(wanted)
-            elif active.fingerprint != wanted.fingerprint:
-                raise StackError(
-                    f"the ledger is encoded by {active.fingerprint}, the settings name "
-                    f"{wanted.fingerprint}; set encoder.model and encoder.backend back, or "
-                    "ingest into another PALIMPSEST_HOME"
-                )
+            if await tx.generations.active() is None:
+                await tx.generations.activate(describe(settings))
         await ensure_local_key(
             ledger,
             path=local_key_path(settings),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
@@ -17,50 +18,84 @@ from ray.serve.exceptions import (
 from ray.serve.handle import DeploymentHandle
 
 from cluster.errors import ModelError, Overloaded
-from cluster.model import Vector
-from cluster.models.open import open_embedder
+from cluster.model import Generation, Vector
+from cluster.models.open import describe, open_generation
 from cluster.models.protocols import Embedder
 from cluster.settings import Settings
 from cluster.stack.loopback import keep_replica_on_loopback
 
-Asked = tuple[str, str]
-"""(question, language)"""
+Asked = tuple[str, str, str]
+"""(question, language, fingerprint of the encoder)"""
 
-WARM_UP: Sequence[Asked] = (("ready?", "en"), ("准备好了吗？", "zh"))
+WARM_UP: Sequence[tuple[str, str]] = (("ready?", "en"), ("准备好了吗？", "zh"))
+KEPT = 2
+"""Models in memory: the one that is searched, and the one that is built or was searched before."""
 
 
 class Encoder:
-    """One replica: one model, one forward pass at a time, in a thread of its own so that the
-    event loop stays free."""
+    """One replica: one forward pass at a time, in a thread of its own so that the event loop
+    stays free. A model is opened when it is first asked for; questions to others go on."""
 
     def __init__(self, settings: Settings) -> None:
         if settings.ray.address is None:
             keep_replica_on_loopback()
-        self._embedder: Embedder = open_embedder(settings)
+        self._settings = settings
+        self._own = describe(settings)
+        self._open: OrderedDict[str, Embedder] = OrderedDict()
+        self._opening = asyncio.Lock()
         self._lock = threading.Lock()
         self._encode_batched = batched(
             self._encode_many,
             max_batch=settings.serve.encoder_batch,
             wait_s=settings.serve.encoder_batch_wait_ms / 1000,
         )
-        self._forward(WARM_UP)
 
     async def fingerprint(self) -> str:
-        return self._embedder.fingerprint
+        """Of the encoder that the settings name."""
+        return self._own.fingerprint
 
-    async def encode(self, question: str, language: str) -> Vector:
-        return await self._encode_batched((question, language))
+    async def encode(
+        self, question: str, language: str, generation: Generation | None = None
+    ) -> Vector:
+        """By the encoder of `generation`, by default by the one that the settings name."""
+        wanted = generation or self._own
+        # Before the batch: those in it that have their model must not wait for another one.
+        await self._ready(wanted)
+        return await self._encode_batched((question, language, wanted.fingerprint))
+
+    async def _ready(self, generation: Generation) -> None:
+        if generation.fingerprint not in self._open:
+            async with self._opening:
+                if generation.fingerprint not in self._open:
+                    embedder = await asyncio.to_thread(self._opened, generation)
+                    self._open[generation.fingerprint] = embedder
+        self._open.move_to_end(generation.fingerprint)
+        while len(self._open) > KEPT:
+            self._open.popitem(last=False)
+
+    def _opened(self, generation: Generation) -> Embedder:
+        embedder = open_generation(generation, self._settings)
+        texts, languages = zip(*WARM_UP, strict=True)
+        embedder.embed_queries(texts, languages=languages)
+        return embedder
 
     async def _encode_many(self, asked: list[Asked]) -> list[Vector]:
         return await asyncio.to_thread(self._forward, asked)
 
     def _forward(self, asked: Sequence[Asked]) -> list[Vector]:
-        with self._lock:
-            vectors = self._embedder.embed_queries(
-                [question for question, _ in asked],
-                languages=[language for _, language in asked],
-            )
-        return list(vectors)
+        """One pass for each encoder."""
+        vectors: dict[int, Vector] = {}
+        for fingerprint in dict.fromkeys(one[2] for one in asked):
+            places = [at for at, one in enumerate(asked) if one[2] == fingerprint]
+            embedder = self._open.get(fingerprint)
+            if embedder is None:
+                raise ModelError(f"encoder {fingerprint} was closed meanwhile; ask again")
+            with self._lock:
+                made = embedder.embed_queries(
+                    [asked[at][0] for at in places], languages=[asked[at][1] for at in places]
+                )
+            vectors.update(zip(places, made, strict=True))
+        return [vectors[at] for at in range(len(asked))]
 
 
 def batched(
@@ -76,14 +111,21 @@ def batched(
 
 
 class RemoteEncoder:
-    """`serve.channels.semantic.EncodeQuery` over a handle, with errors of our own tree."""
+    """`serve.channels.semantic.EncodeQuery` over a handle, with errors of our own tree. It
+    encodes for `generation`, by default as the settings say."""
 
-    def __init__(self, handle: DeploymentHandle[Encoder]) -> None:
+    def __init__(
+        self, handle: DeploymentHandle[Encoder], generation: Generation | None = None
+    ) -> None:
         self._handle = handle
+        self._generation = generation
+
+    def of(self, generation: Generation) -> RemoteEncoder:
+        return RemoteEncoder(self._handle, generation)
 
     async def __call__(self, question: str, language: str) -> Vector:
         try:
-            vector = await self._handle.encode.remote(question, language)
+            vector = await self._handle.encode.remote(question, language, self._generation)
         except BackPressureError as error:
             raise Overloaded("too many questions wait for the encoder") from error
         except (DeploymentUnavailableError, ReplicaUnavailableError, RayError) as error:

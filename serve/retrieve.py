@@ -38,7 +38,8 @@ class Sources:
 class Retrieved:
     """An answer. `rankings` and `fused` are chunk ids, best first: per channel as it gave
     them, and after fusion and priors, before neighbouring chunks merge. `timings_ms` has
-    `channels`, each `channel:<name>`, `ledger`, `rank`, `cite` and `total`."""
+    `channels`, each `channel:<name>`, `ledger`, `rank`, `cite` and `total`. `generation` is the
+    fingerprint of the encoder whose index was searched."""
 
     plan: QueryPlan
     passages: tuple[CitedPassage, ...]
@@ -47,6 +48,7 @@ class Retrieved:
     failures: tuple[ChannelFailure, ...]
     notes: tuple[str, ...]
     timings_ms: Mapping[str, float]
+    generation: str = ""
 
 
 async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:

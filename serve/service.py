@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cluster.clock import Clock
-from cluster.errors import DeadlineExceeded, StoreUnavailable
+from cluster.errors import DeadlineExceeded, InvalidRequest, StoreUnavailable
 from cluster.model import ApiKey, ChannelFailure, Scope
 from cluster.settings import Settings
 from cluster.stores.open import Stores
@@ -16,6 +16,7 @@ from cluster.stores.protocols import Ledger
 from serve.channels.keyword import KeywordChannel
 from serve.channels.recent import RecentChannel
 from serve.channels.semantic import EncodeQuery, SemanticChannel
+from serve.generations import Current, Fixed, Searched
 from serve.metrics import Metrics
 from serve.plan.planner import Known, Question, plan_question
 from serve.plan.versions import KnownEdition
@@ -34,8 +35,7 @@ SPARE_S = 0.05
 class Service:
     settings: Settings
     stores: Stores
-    encode: EncodeQuery
-    fingerprint: str
+    generations: Current
     clock: Clock
     metrics: Metrics
     sources: Sources
@@ -50,6 +50,7 @@ class Service:
         `passed_s` of it had passed before."""
         started = time.perf_counter()
         left_s = question.deadline_s - passed_s
+        searched = self.generations.searched
         try:
             async with asyncio.timeout(left_s):
                 plan = plan_question(
@@ -57,7 +58,7 @@ class Service:
                     known=Known(editions=await self.editions.get(question.scope)),
                 )
                 plan_ms = round((time.perf_counter() - started) * 1000, 2)
-                found = await retrieve(plan, _within(self.sources, left_s))
+                found = await retrieve(plan, _within(_searching(self.sources, searched), left_s))
                 filling = await self.refilling.get(None)
         except TimeoutError as error:
             limit_ms = round(question.deadline_s * 1000)
@@ -67,11 +68,21 @@ class Service:
         total_ms = round((time.perf_counter() - started) * 1000, 2)
         found = replace(
             found,
+            generation=searched.fingerprint,
             failures=_with_filling(found, filling),
             timings_ms={"plan": plan_ms, **found.timings_ms, "total": total_ms},
         )
         self.metrics.retrieved(found.timings_ms, found.failures)
         return found
+
+    @property
+    def encode(self) -> EncodeQuery:
+        """Of the generation that is searched now."""
+        return self.generations.searched.encode
+
+    @property
+    def fingerprint(self) -> str:
+        return self.generations.searched.fingerprint
 
     @property
     def ledger(self) -> Ledger:
@@ -82,11 +93,14 @@ def build_service(
     *,
     settings: Settings,
     stores: Stores,
-    encode: EncodeQuery,
-    fingerprint: str,
+    encode: EncodeQuery | None = None,
+    fingerprint: str = "",
     clock: Clock,
     metrics: Metrics,
+    generations: Current | None = None,
 ) -> Service:
+    """`generations` follows the ledger; without it, `encode` and `fingerprint` stay."""
+
     async def find_key(digest: str) -> ApiKey | None:
         """In time: a request's deadline covers the look at its key."""
         try:
@@ -100,16 +114,13 @@ def build_service(
             return await tx.documents.known_editions(scope)
 
     ledger = stores.ledger
-    channels = (
-        SemanticChannel(stores.vector_index, encode),
-        KeywordChannel(stores.text_index),
-        RecentChannel(ledger),
-    )
+    if generations is None:
+        generations = _fixed(stores, encode, fingerprint)
+    channels = (KeywordChannel(stores.text_index), RecentChannel(ledger))
     return Service(
         settings=settings,
         stores=stores,
-        encode=encode,
-        fingerprint=fingerprint,
+        generations=generations,
         clock=clock,
         metrics=metrics,
         sources=Sources(
@@ -123,6 +134,18 @@ def build_service(
         refilling=ShortLived(lambda _: refilling(ledger), ttl_s=REFILLING_TTL_S),
         waiters=asyncio.Semaphore(max(1, settings.serve.max_ongoing_requests // 4)),
     )
+
+
+def _fixed(stores: Stores, encode: EncodeQuery | None, fingerprint: str) -> Current:
+    if encode is None:
+        raise InvalidRequest("a service needs an encoder, or generations that have theirs")
+    return Fixed(Searched(fingerprint=fingerprint, index=stores.vector_index, encode=encode))
+
+
+def _searching(sources: Sources, searched: Searched) -> Sources:
+    """With the semantic channel of one generation, for one question."""
+    semantic = SemanticChannel(searched.index, searched.encode)
+    return replace(sources, channels={semantic.name: semantic, **sources.channels})
 
 
 def _with_filling(

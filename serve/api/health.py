@@ -115,14 +115,14 @@ async def _probe(probe: Callable[[Service], Awaitable[str]], service: Service) -
 
 
 class _OtherEncoder(ModelError):
-    """The ledger belongs to another encoder than this process has."""
+    """The ledger is kept up for other encoders than the one that this process has."""
 
 
 def _told(error: PalimpsestError) -> str:
     """The kind alone: whoever reads this has no key. The log has the rest."""
     kinds: Mapping[type[PalimpsestError], str] = {
         StoreUnavailable: "not reached",
-        _OtherEncoder: "the ledger is encoded by another encoder than the one of the settings",
+        _OtherEncoder: "the ledger is encoded by another encoder than the one in use",
         ModelError: "the model failed",
         Overloaded: "busy",
     }
@@ -131,19 +131,20 @@ def _told(error: PalimpsestError) -> str:
 
 async def _ledger(service: Service) -> str:
     async with service.ledger.transaction() as tx:
-        active = await tx.generations.active()
+        live = await tx.generations.live()
         aside = await tx.outbox.aside()
-    if active is None:
+    if not live:
         return "reachable; nothing encoded yet"
-    if active.fingerprint != service.fingerprint:
+    # For a moment after a switch, the former one; it is kept up as long as it is live.
+    if service.fingerprint not in {one.fingerprint for one in live}:
         raise _OtherEncoder(
-            f"the ledger is encoded by {active.fingerprint}, this process by {service.fingerprint}"
+            f"the ledger is encoded by {live[0].fingerprint}, this process by {service.fingerprint}"
         )
     return f"reachable; the indexes refuse {aside} rows" if aside else "reachable"
 
 
 async def _vector_index(service: Service) -> str:
-    await service.stores.vector_index.versions([NOBODY])
+    await service.generations.searched.index.versions([NOBODY])
     return "reachable"
 
 

@@ -97,7 +97,8 @@ class Explanation(BaseModel):
 
 
 class SearchAnswer(BaseModel):
-    """`failures` names channels that gave nothing; then the answer is partial."""
+    """`failures` names channels that gave nothing; then the answer is partial. `generation` is
+    the fingerprint of the encoder whose vectors were searched."""
 
     query: str
     language: str
@@ -106,6 +107,7 @@ class SearchAnswer(BaseModel):
     failures: tuple[ChannelFailure, ...]
     timings_ms: Mapping[str, float]
     request_id: str
+    generation: str
     explanation: Explanation | None = None
 
 

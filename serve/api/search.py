@@ -53,6 +53,7 @@ def answer_of(found: Retrieved, *, request_id: str, explain: bool) -> SearchAnsw
         failures=found.failures,
         timings_ms=found.timings_ms,
         request_id=request_id,
+        generation=found.generation,
         explanation=explanation if explain else None,
     )
 

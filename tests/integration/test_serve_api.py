@@ -502,7 +502,7 @@ async def test_readiness_names_what_is_wrong(stores: Stores, client: httpx.Async
     assert answer.status_code == 503
     told = answer.json()
     assert told["parts"]["ledger"]["detail"] == (
-        "the ledger is encoded by another encoder than the one of the settings"
+        "the ledger is encoded by another encoder than the one in use"
     )
     assert "hashing" not in answer.text
     assert told["parts"]["text_index"]["ok"] is True

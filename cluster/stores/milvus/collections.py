@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,10 +18,16 @@ from cluster.settings import MilvusSettings
 from cluster.stores.milvus.connection import Connection
 from cluster.stores.milvus.index import MilvusVectorIndex
 from cluster.stores.milvus.schema import collection_name
+from cluster.stores.milvus.server import detect
 
 ALIAS = "chunks_active"
 """The collection that questions search, for those who look with other tools. We do not read
 it: the ledger says which generation is active."""
+
+GONE = "gone_"
+DROP_TRIES = 5
+DROP_PAUSE_S = 1.0
+"""Milvus Lite cannot drop a collection that it is writing files for at the moment."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +57,12 @@ class MilvusCollections:
 
     async def drop(self, generations: Sequence[Generation]) -> int:
         names = [collection_name(one) for one in generations]
+        for _ in range(DROP_TRIES - 1):
+            try:
+                return await self._call("drop collections", partial(_drop, names=names))
+            except StoreRejected as error:
+                _log.warning("%s; tried again", error)
+                await asyncio.sleep(DROP_PAUSE_S)
         return await self._call("drop collections", partial(_drop, names=names))
 
     async def _call(self, what: str, call: Callable[[MilvusClient], Answer]) -> Answer:
@@ -78,5 +92,18 @@ def _drop(client: MilvusClient, *, names: Sequence[str]) -> int:
     for name in there:
         for alias in client.list_aliases(name).get("aliases", []):
             client.drop_alias(alias)
-        client.drop_collection(name)
+        client.drop_collection(_out_of_the_way(client, name))
+    for left in client.list_collections():
+        if left.startswith(GONE):
+            client.drop_collection(left)
     return len(there)
+
+
+def _out_of_the_way(client: MilvusClient, name: str) -> str:
+    """Milvus Lite deletes a folder file by file. When that stops half-way, what is left must
+    not stand where a collection of that name is made again."""
+    if not detect(client.get_server_version()).lite:
+        return name
+    gone = f"{GONE}{uuid.uuid4().hex}"
+    client.rename_collection(name, gone)
+    return gone
