@@ -17,6 +17,7 @@ from cli import (
     keys,
     migrate,
     outbox,
+    reembed,
     repair,
     stack,
 )
@@ -40,6 +41,7 @@ def build() -> typer.Typer:
         keys,
         outbox,
         repair,
+        reembed,
         backup,
         evaluate,
         forget,
