@@ -247,7 +247,8 @@ def _explain(error: ValidationError) -> str:
             # In the place of a section, an address is what people put there.
             secret = path[-1] in MAY_BE_SECRET or _known_keys(path)
             got = "" if secret else f"; got {problem['input']!r}"
-            lines.append(f"setting {name!r} (or {env}): {problem['msg']}{got}")
+            told = problem["msg"].removeprefix("Value error, ")
+            lines.append(f"setting {name!r} (or {env}): {told}{got}")
     return "\n".join(lines)
 
 

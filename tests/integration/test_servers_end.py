@@ -27,6 +27,7 @@ SERVERS = [
     pytest.param("servers.postgres", "postgres", "", id="embedded postgres"),
     pytest.param("servers.postgres", "postgres", "major=15", id="oldest postgres"),
     pytest.param("servers.milvus", "milvus", "", id="milvus"),
+    pytest.param("servers.elasticsearch", "elasticsearch", "", id="elasticsearch"),
 ]
 
 

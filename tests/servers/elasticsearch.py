@@ -174,8 +174,9 @@ def elasticsearch(*, heap_mb: int = 512) -> Iterator[str]:
 def new_folder() -> Path:
     """An empty folder that the server's user can reach; the caller removes it. If it cannot,
     as it was killed, the next call does."""
-    for left in _cache().glob("node-*"):
-        if not psutil.pid_exists(int(left.name.split("-")[1])):
+    for left in _cache().glob("node-*-*"):
+        maker = left.name.split("-")[1]
+        if maker.isdigit() and not psutil.pid_exists(int(maker)):
             shutil.rmtree(left, ignore_errors=True)
     return Path(tempfile.mkdtemp(dir=_cache(), prefix=f"node-{os.getpid()}-"))
 
