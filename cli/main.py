@@ -17,6 +17,7 @@ from cli import (
     keys,
     migrate,
     outbox,
+    purge,
     reembed,
     repair,
     stack,
@@ -45,6 +46,7 @@ def build() -> typer.Typer:
         backup,
         evaluate,
         forget,
+        purge,
     ):
         group.register(app)
     return app
