@@ -45,6 +45,13 @@ def module_database_url(postgres_url: str, ledger_template: str) -> Iterator[str
         yield url
 
 
+@pytest.fixture
+def oldest_test_database_url(oldest_postgres_url: str, oldest_template: str) -> Iterator[str]:
+    """URL of a fresh, migrated database on the oldest supported server."""
+    with fresh_database(oldest_postgres_url, oldest_template) as url:
+        yield url
+
+
 @pytest.fixture(scope="module")
 def oldest_database_url(oldest_postgres_url: str, oldest_template: str) -> Iterator[str]:
     """The same on the oldest supported server."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -25,22 +23,21 @@ from cluster.filters import (
     parse_filter,
     scoped,
 )
-from cluster.model import FieldValue, Generation, IndexRow, Scope
-from cluster.settings import MilvusSettings, PostgresSettings
-from cluster.stores.elasticsearch.index import ElasticsearchTextIndex
+from cluster.model import FieldValue, IndexRow, Scope
 from cluster.stores.fields import matchable_fields, stored_fields
-from cluster.stores.memory.ledger import MemoryLedger
-from cluster.stores.memory.text_index import MemoryTextIndex
-from cluster.stores.memory.vector_index import MemoryVectorIndex
-from cluster.stores.milvus.index import MilvusVectorIndex
-from cluster.stores.postgres.ledger import PostgresLedger
 from cluster.stores.protocols import Ledger, Prepared, TextIndex, TextRow, VectorIndex, VectorRow
-from cluster.stores.tantivy.index import TantivyTextIndex
 from cluster.text.terms import QueryTerm
 from contract.filter_table import HOSTILE, documents, table
-from contract.milvus_lite import milvus_lite
 from contract.samples import show
-from servers.elasticsearch_index import new_settings, removed
+from contract.stores import (
+    LEDGERS,
+    TEXT_INDEXES,
+    VECTOR_INDEXES,
+    opened_ledger,
+    opened_terms,
+    opened_vectors,
+    searchable,
+)
 
 pytestmark = pytest.mark.stores
 
@@ -89,8 +86,7 @@ class Table:
         return self.newest[one.revision.revision_id]
 
 
-@asynccontextmanager
-async def of_ledger(ledger: Ledger) -> AsyncIterator[Found]:
+async def fill_ledger(ledger: Ledger) -> Found:
     await show(ledger, *Table().batch)
 
     async def found(where: Filter) -> set[str]:
@@ -98,81 +94,30 @@ async def of_ledger(ledger: Ledger) -> AsyncIterator[Found]:
             page, _ = await tx.documents.page(SCOPE, where=where, after=None, limit=LIMIT)
         return {one.revision_id for one in page}
 
-    yield found
-    await ledger.close()
+    return found
 
 
-@asynccontextmanager
-async def of_vectors(index: VectorIndex) -> AsyncIterator[Found]:
+async def fill_vectors(index: VectorIndex) -> Found:
     vector = np.eye(1, DIM, dtype=np.float32)[0]
     rows = [VectorRow(row=row, vector=vector) for row in Table().rows()]
     await index.upsert(rows)
-    until = time.monotonic() + 10
-    while len(await index.versions([row.row.chunk_id for row in rows])) < len(rows):
-        assert time.monotonic() < until
+    await searchable(index, [row.row.chunk_id for row in rows])
 
     async def found(where: Filter) -> set[str]:
         hits = await index.search(vector, scope=SCOPE, where=where, limit=LIMIT)
         return {name for name, _ in hits}
 
-    yield found
-    await index.close()
+    return found
 
 
-@asynccontextmanager
-async def of_terms(index: TextIndex) -> AsyncIterator[Found]:
+async def fill_terms(index: TextIndex) -> Found:
     await index.upsert([TextRow(row=row, terms=("word",)) for row in Table().rows()])
 
     async def found(where: Filter) -> set[str]:
         hits = await index.search(WORD, scope=SCOPE, where=where, limit=LIMIT)
         return {name for name, _ in hits}
 
-    yield found
-    await index.close()
-
-
-@asynccontextmanager
-async def of_milvus(uri: str) -> AsyncIterator[Found]:
-    generation = Generation(fingerprint=f"table-{uuid.uuid4().hex}", dim=DIM, recipe={})
-    settings = MilvusSettings()
-    index = await MilvusVectorIndex.open(uri, token=None, generation=generation, settings=settings)
-    async with of_vectors(index) as found:
-        yield found
-
-
-@asynccontextmanager
-async def opened(store: str, request: pytest.FixtureRequest, folder: Path) -> AsyncIterator[Found]:
-    """The one place that knows how each store is opened."""
-    match store:
-        case "memory ledger":
-            source = of_ledger(MemoryLedger())
-        case "postgres" | "oldest postgres":
-            name = "database_url" if store == "postgres" else "oldest_database_url"
-            url = request.getfixturevalue(name)
-            source = of_ledger(await PostgresLedger.open(url, PostgresSettings()))
-        case "memory vectors":
-            source = of_vectors(MemoryVectorIndex(DIM))
-        case "milvus server":
-            source = of_milvus(request.getfixturevalue("milvus_uri"))
-        case "memory terms":
-            source = of_terms(MemoryTextIndex())
-        case "tantivy":
-            source = of_terms(TantivyTextIndex.open(folder, writer_heap_mb=16))
-        case _:
-            raise AssertionError(store)
-    async with source as found:
-        yield found
-
-
-STORES = (
-    "memory ledger",
-    "postgres",
-    "oldest postgres",
-    "memory vectors",
-    "milvus server",
-    "memory terms",
-    "tantivy",
-)
+    return found
 
 
 @cache
@@ -190,27 +135,28 @@ async def check(found: Found) -> None:
         assert await found(where) == expected, (operator, where)
 
 
-@pytest.mark.parametrize("store", STORES)
-async def test_every_operator_means_the_same(
+@pytest.mark.parametrize("store", LEDGERS)
+async def test_every_operator_means_the_same_in_a_ledger(
+    store: str, request: pytest.FixtureRequest
+) -> None:
+    async with opened_ledger(store, request) as ledger:
+        await check(await fill_ledger(ledger))
+
+
+@pytest.mark.parametrize("store", VECTOR_INDEXES)
+async def test_every_operator_means_the_same_in_a_vector_index(
     store: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    async with opened(store, request, tmp_path) as found:
-        await check(found)
+    async with opened_vectors(store, request, tmp_path, dim=DIM) as index:
+        await check(await fill_vectors(index))
 
 
-async def test_every_operator_means_the_same_on_milvus_lite(tmp_path: Path) -> None:
-    with milvus_lite(tmp_path) as server:
-        async with of_milvus(server.uri) as found:
-            await check(found)
-
-
-async def test_every_operator_means_the_same_on_elasticsearch(elasticsearch_url: str) -> None:
-    settings = new_settings(elasticsearch_url)
-    try:
-        async with of_terms(await ElasticsearchTextIndex.open(settings)) as found:
-            await check(found)
-    finally:
-        await removed(settings)
+@pytest.mark.parametrize("store", TEXT_INDEXES)
+async def test_every_operator_means_the_same_in_a_text_index(
+    store: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    async with opened_terms(store, request, tmp_path) as index:
+        await check(await fill_terms(index))
 
 
 def test_an_empty_value_or_list_is_an_error_before_any_store() -> None:
