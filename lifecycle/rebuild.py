@@ -153,12 +153,17 @@ async def _written(
 
 
 async def _bare(ledger: Ledger) -> tuple[int, tuple[str, ...]]:
-    """How many wanted rows have no vector in the ledger, and some of them."""
+    """How many wanted rows have no vector of the active encoder in the ledger, and some of them."""
+    async with ledger.transaction() as tx:
+        active = await tx.generations.active()
+    fingerprint = active.fingerprint if active else None
     count, after = 0, ""
     named: tuple[str, ...] = ()
     while True:
         async with ledger.transaction() as tx:
-            page = await tx.reconciling.without_vector(after=after, limit=BATCH)
+            page = await tx.reconciling.without_vector(
+                after=after, limit=BATCH, fingerprint=fingerprint
+            )
         count += len(page)
         named = named or tuple(page[:NAMED])
         if len(page) < BATCH:
