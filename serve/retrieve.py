@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
-from cluster.errors import DeadlineExceeded, InvalidRequest, NotFound, StoreUnavailable
+from cluster.errors import DeadlineExceeded, InvalidRequest, StoreUnavailable
 from cluster.filters import fields_of
 from cluster.model import ChannelFailure, StoredPassage
-from cluster.stores.protocols import Ledger
+from cluster.stores.protocols import Ledger, Transaction
 from rerank.citations import CitedPassage, cite
 from rerank.dedup import Block, block_text, gaps, newest_editions
 from rerank.fusion import Ranking
@@ -21,6 +22,12 @@ from serve.plan.plan import ChannelPlan, QueryPlan
 
 DEEPER = 4
 MAX_CANDIDATES = 1000
+
+MAX_REPLACED = 2
+"""How often the channels are asked again because documents were updated under the question."""
+
+JUST_NOW = timedelta(seconds=5)
+"""An update so long before the question may still have been under it: clocks differ a little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +67,16 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
     within_s = min(sources.channel_deadline_s, sources.deadline_s)
     answers = await _ask(plan, sources, asked=plan.channels, within_s=within_s, timings=timings)
     _refuse_silence(answers)
-    passages = await _checked(plan, sources.ledger, answers, timings=timings)
-    if _too_few(plan, answers, passages):
+    checked = await _checked(plan, sources.ledger, answers, timings=timings)
+    for _ in range(MAX_REPLACED):
+        if not checked.replaced or timings.passed_s() > sources.deadline_s / 2:
+            break
+        answers = await _asked_again(plan, sources, answers, timings=timings)
+        checked = await _checked(plan, sources.ledger, answers, timings=timings)
+    if _too_few(plan, answers, checked.passages):
         answers = await _deepened(plan, sources, answers, timings=timings)
-        passages = await _checked(plan, sources.ledger, answers, timings=timings)
+        checked = await _checked(plan, sources.ledger, answers, timings=timings)
+    passages = checked.passages
     with timings.stage("rank"):
         ranked = rank(
             _rankings(plan, answers),
@@ -116,20 +129,47 @@ async def _deepened(
     return [better.get(answer.channel, answer) for answer in answers]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checked:
+    """`passages` may be shown, all of them as of one moment. `replaced`: a document was updated
+    after a channel had looked, and its new revision is not among the candidates."""
+
+    passages: Mapping[str, StoredPassage]
+    replaced: bool = False
+
+
 async def _checked(
     plan: QueryPlan, ledger: Ledger, answers: Sequence[Answer], *, timings: _Timings
-) -> dict[str, StoredPassage]:
+) -> _Checked:
     """Those candidates that may be shown: the ledger's word, not the indexes'."""
     chunk_ids = sorted({hit.chunk_id for answer in answers for hit in answer.hits})
     if not chunk_ids:
-        return {}
+        return _Checked(passages={})
     with timings.stage("ledger"):
         async with ledger.transaction() as tx:
             passages = await tx.documents.visible(plan.scope, chunk_ids)
+            gone = [chunk_id for chunk_id in chunk_ids if chunk_id not in passages]
+            new = await _new_revisions(plan, tx, gone) if gone else set()
+    replaced = bool(new - {each.chunk.revision_id for each in passages.values()})
     passages = {key: each for key, each in passages.items() if plan.editions.admit(each)}
-    if not plan.editions.collapse:
-        return passages
-    return newest_editions(passages, asked=plan.editions.asked)
+    if plan.editions.collapse:
+        passages = newest_editions(passages, asked=plan.editions.asked)
+    return _Checked(passages=passages, replaced=replaced)
+
+
+async def _new_revisions(plan: QueryPlan, tx: Transaction, gone: Sequence[str]) -> set[str]:
+    since = plan.now - JUST_NOW
+    return await tx.documents.replaced(plan.scope, gone, since=since)
+
+
+async def _asked_again(
+    plan: QueryPlan, sources: Sources, answers: Sequence[Answer], *, timings: _Timings
+) -> list[Answer]:
+    """The channels' answers of now. One that is late or fails this time keeps what it gave."""
+    within_s = min(sources.channel_deadline_s, (sources.deadline_s - timings.passed_s()) / 2)
+    again = await _ask(plan, sources, asked=plan.channels, within_s=within_s, timings=timings)
+    better = {answer.channel: answer for answer in again if answer.failure is None}
+    return [better.get(answer.channel, answer) for answer in answers]
 
 
 def _refuse_silence(answers: Sequence[Answer]) -> None:
@@ -171,14 +211,13 @@ def _rankings(plan: QueryPlan, answers: Sequence[Answer]) -> list[Ranking]:
 async def _texts(
     plan: QueryPlan, ledger: Ledger, blocks: Sequence[Block]
 ) -> list[tuple[Block, str]]:
-    """Each block with its exact text. One that was deleted since the check is left out."""
+    """Each block with its exact text. One that was deleted since the check is left out; one
+    that was superseded is still the answer as of the check."""
     revision_ids = sorted({block.revision_id for block in blocks if gaps(block)})
     stored: dict[str, str] = {}
     if revision_ids:
         async with ledger.transaction() as tx:
-            for revision_id in revision_ids:
-                with suppress(NotFound):
-                    stored[revision_id] = await tx.documents.text(plan.scope, revision_id)
+            stored = await tx.documents.texts(plan.scope, revision_ids)
     return [
         (block, block_text(block, revision_text=stored.get(block.revision_id)))
         for block in blocks

@@ -76,9 +76,11 @@ async def get_document(
     if chosen not in {edition.revision_id for edition in editions}:
         raise NotFound("this document has no visible revision of that id")
     async with service.ledger.transaction() as tx:
-        stored = await tx.documents.text(scope, chosen)
+        stored = await tx.documents.texts(scope, [chosen])
+    if chosen not in stored:
+        raise NotFound("the document was deleted just now")
     return DocumentDetail(
-        document_id=document_id, editions=editions, revision_id=chosen, text=stored
+        document_id=document_id, editions=editions, revision_id=chosen, text=stored[chosen]
     )
 
 

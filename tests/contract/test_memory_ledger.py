@@ -14,6 +14,7 @@ from contract.ledger_operations import OperationsContract
 from contract.ledger_outbox import OutboxContract
 from contract.ledger_places import PlacesContract
 from contract.ledger_reconciling import ReconcilingContract
+from contract.ledger_updates import UpdatesContract
 
 
 class TestMemoryLedger(
@@ -23,6 +24,7 @@ class TestMemoryLedger(
     FiltersContract,
     OperationsContract,
     OutboxContract,
+    UpdatesContract,
     GenerationsContract,
     ReconcilingContract,
 ):

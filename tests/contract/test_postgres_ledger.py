@@ -24,6 +24,7 @@ from contract.ledger_operations import OperationsContract
 from contract.ledger_outbox import OutboxContract
 from contract.ledger_places import PlacesContract
 from contract.ledger_reconciling import ReconcilingContract
+from contract.ledger_updates import UpdatesContract
 from contract.postgres import wipe
 from contract.samples import NOW, chunk_ids, prepared, publish, put, show
 
@@ -48,6 +49,7 @@ class LedgerContract(
     FiltersContract,
     OperationsContract,
     OutboxContract,
+    UpdatesContract,
     GenerationsContract,
     ReconcilingContract,
 ):

@@ -205,6 +205,29 @@ class MemoryDocuments:
             raise NotFound(f"no revision {revision_id!r}")
         return held.revision.text
 
+    async def texts(self, scope: Scope, revision_ids: Sequence[str]) -> dict[str, str]:
+        held = (self._state.revisions.get(one) for one in require(revision_ids, "revision ids"))
+        return {
+            one.revision.revision_id: one.revision.text
+            for one in held
+            if one and one.state in ("visible", "superseded") and one.in_scope(scope)
+        }
+
+    async def replaced(
+        self, scope: Scope, chunk_ids: Sequence[str], *, since: datetime
+    ) -> set[str]:
+        held = (self._of_chunk(one) for one in require(chunk_ids, "chunk ids"))
+        gone = {
+            (one.revision.document_id, one.revision.edition)
+            for one in held
+            if one and one.state == "superseded"
+        }
+        return {
+            one.revision.revision_id
+            for one in self._state.visible(scope)
+            if (one.revision.document_id, one.revision.edition) in gone and one.recorded_at >= since
+        }
+
     async def delete(self, scope: Scope, document_ids: Sequence[str]) -> int:
         asked = set(require(document_ids, "document ids"))
         gone = [

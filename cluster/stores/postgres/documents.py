@@ -187,6 +187,17 @@ class PostgresDocuments:
             raise NotFound(f"no revision {revision_id!r}")
         return str(rows[0][0])
 
+    async def texts(self, scope: Scope, revision_ids: Sequence[str]) -> dict[str, str]:
+        asked = [one for one in require(revision_ids, "revision ids") if storable(one)]
+        return dict(await self._sql.rows("texts", {**_walls(scope), "ids": asked}))
+
+    async def replaced(
+        self, scope: Scope, chunk_ids: Sequence[str], *, since: datetime
+    ) -> set[str]:
+        asked = [one for one in require(chunk_ids, "chunk ids") if storable(one)]
+        found = await self._sql.rows("replaced", {**_walls(scope), "ids": asked, "since": since})
+        return {row[0] for row in found}
+
     async def delete(self, scope: Scope, document_ids: Sequence[str]) -> int:
         asked = [one for one in require(document_ids, "document ids") if storable(one)]
         locked = await self._sql.rows("lock_documents_in_scope", {**_walls(scope), "ids": asked})

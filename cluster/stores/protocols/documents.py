@@ -134,6 +134,18 @@ class Documents(Protocol):
         """The stored text that offsets point into. `NotFound` as above."""
         ...
 
+    async def texts(self, scope: Scope, revision_ids: Sequence[str]) -> dict[str, str]:
+        """Stored texts by revision id, for an answer that was checked a moment ago: of those
+        that are visible, or were until they were superseded. Deleted ones are absent."""
+        ...
+
+    async def replaced(
+        self, scope: Scope, chunk_ids: Sequence[str], *, since: datetime
+    ) -> set[str]:
+        """The revisions that became visible at or after `since` in the place of those, of the
+        same edition of the same document, that these chunks belong to."""
+        ...
+
     async def delete(self, scope: Scope, document_ids: Sequence[str]) -> int:
         """Make all editions and revisions of these documents invisible at once and queue the
         removal of their chunks; text, chunks and their vectors leave the ledger when no

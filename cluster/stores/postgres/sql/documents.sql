@@ -351,6 +351,20 @@ SELECT r.text FROM revisions r
 WHERE r.revision_id = %(id)s AND r.state = 'visible'
   AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
 
+-- name: texts, reads
+SELECT r.revision_id, r.text FROM revisions r
+WHERE r.revision_id = ANY(%(ids)s::text[]) AND r.state IN ('visible', 'superseded')
+  AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
+
+-- name: replaced, reads
+SELECT DISTINCT n.revision_id
+FROM chunks c
+JOIN revisions r ON r.revision_id = c.revision_id
+JOIN revisions n ON n.document_id = r.document_id AND n.edition = r.edition
+WHERE c.chunk_id = ANY(%(ids)s::text[])
+  AND r.state = 'superseded' AND n.state = 'visible' AND n.recorded_at >= %(since)s
+  AND n.tenant = %(tenant)s AND (n.owner IS NULL OR n.owner = %(owner)s)
+
 -- name: revisions_of_documents, reads
 SELECT r.revision_id, r.document_id, r.edition
 FROM revisions r
