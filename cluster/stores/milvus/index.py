@@ -125,6 +125,7 @@ class MilvusVectorIndex:
         return found
 
     async def scan(self) -> AsyncIterator[list[tuple[str, int]]]:
+        await self._call("scan", self._catch_up)
         iterator = await self._call("scan", self._iterator)
         while batch := await self._call("scan", lambda client, _: iterator.next()):
             yield [(row["chunk_id"], row["version"]) for row in batch]
@@ -244,6 +245,17 @@ class MilvusVectorIndex:
             vector = np.asarray(row["vector"], dtype=np.float32)
             groups.setdefault(vector.tobytes(), (vector, []))[1].append(row["chunk_id"])
         return list(groups.values())
+
+    def _catch_up(self, client: MilvusClient, timeout_s: float) -> None:
+        """Until everything that was written is read; the iterator does not wait for it."""
+        client.query(
+            self._name,
+            filter=ids_in([""]),
+            output_fields=["version"],
+            limit=1,
+            consistency_level="Strong",
+            timeout=timeout_s,
+        )
 
     def _iterator(self, client: MilvusClient, timeout_s: float) -> Any:
         return client.query_iterator(
