@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import aclosing
 
 import httpx
@@ -15,6 +15,7 @@ from cluster.settings import TextIndexSettings
 from cluster.stores.elasticsearch.index import ElasticsearchTextIndex
 from cluster.stores.elasticsearch.replacement import Replacement
 from cluster.stores.elasticsearch.rows import mappings
+from cluster.stores.protocols import TextIndex
 from contract.text_index import ACME, TextIndexContract, asked, ids, row, scanned
 from servers.elasticsearch_index import new_settings, removed
 
@@ -39,14 +40,25 @@ class TestElasticsearchTextIndex(TextIndexContract):
     """Of the index that the module's fixture opens."""
 
 
-class TestSeveralShards(TextIndexContract):
-    """Statistics are gathered from all shards: the scores are those of one."""
-
-    @pytest.fixture
-    async def index(self, elasticsearch_url: str) -> AsyncIterator[ElasticsearchTextIndex]:
-        settings = new_settings(elasticsearch_url, shards=3, batch_rows=7)
-        index = await ElasticsearchTextIndex.open(settings)
-        yield index
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        TextIndexContract.test_score_is_the_weighted_sum_of_bm25,
+        TextIndexContract.test_ties_go_by_chunk_id_also_at_the_limit,
+        TextIndexContract.test_filters_come_before_the_limit,
+        TextIndexContract.test_scan_gives_every_row_once,
+    ],
+    ids=lambda sentence: sentence.__name__,
+)
+async def test_several_shards_answer_as_one(
+    elasticsearch_url: str,
+    sentence: Callable[[TextIndexContract, TextIndex], Coroutine[None, None, None]],
+) -> None:
+    settings = new_settings(elasticsearch_url, shards=3, batch_rows=700)
+    index = await ElasticsearchTextIndex.open(settings)
+    try:
+        await sentence(TextIndexContract(), index)
+    finally:
         await index.close()
         await removed(settings)
 
