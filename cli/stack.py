@@ -88,6 +88,10 @@ def _print_contents(held: Contents) -> None:
     typer.echo(f"ledger: {counts}")
     owed = f"{held.owed:,} entries behind, by {held.lag_s:.1f} s" if held.owed else "up to date"
     typer.echo(f"indexes: {owed}; encoder {held.encoder or 'not chosen yet'}")
+    if held.named:
+        typer.echo(
+            f"the settings name the encoder {held.named}; `palimpsest reembed` changes to it"
+        )
     if held.set_aside:
         typer.echo(
             f"indexes: {held.set_aside:,} rows are refused and set aside; `palimpsest outbox list`"

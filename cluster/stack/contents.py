@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cluster.errors import InvalidSettings, ModelError
+from cluster.model import Generation
+from cluster.models.open import describe
 from cluster.settings import Settings
 from cluster.stores.open import open_ledger
 
@@ -13,13 +17,14 @@ from cluster.stores.open import open_ledger
 class Contents:
     """`counts` as `Documents.counts`, over all tenants. `owed`: index entries not yet worked
     off, the oldest of them `lag_s` old; `set_aside`: those that an index refuses. `encoder`: its
-    fingerprint, once there is one."""
+    fingerprint, once there is one; `named`: what the settings name, where that differs."""
 
     counts: Mapping[str, int]
     owed: int
     lag_s: float
     set_aside: int
     encoder: str | None
+    named: str | None = None
 
 
 async def look_into(settings: Settings) -> Contents:
@@ -39,4 +44,14 @@ async def look_into(settings: Settings) -> Contents:
         lag_s=lag.total_seconds(),
         set_aside=set_aside,
         encoder=generation.fingerprint if generation else None,
+        named=await asyncio.to_thread(_other, settings, generation) if generation else None,
     )
+
+
+def _other(settings: Settings, generation: Generation) -> str | None:
+    """The encoder that the settings name, unless it is the ledger's or cannot be told."""
+    try:
+        named = describe(settings).fingerprint
+    except (ModelError, InvalidSettings):
+        return None
+    return None if named == generation.fingerprint else named
