@@ -207,22 +207,28 @@ def _print_report(report: DriftReport, *, repair: bool) -> None:
     for store in report.stores:
         drift = (f"{store.drift[kind]:,}" for kind in KINDS)
         table.add_row(store.store, f"{store.rows:,}", *drift, f"{sum(store.in_flight.values()):,}")
-    console = Console(highlight=False)
-    console.print(table)
-    for store in report.stores:
-        for line in _told(store):
-            console.print(line, markup=False)
+    Console(highlight=False).print(table)
+    for line in _remarks(report, repair=repair):
+        typer.echo(line)
+
+
+def _remarks(report: DriftReport, *, repair: bool) -> list[str]:
+    lines = [line for store in report.stores for line in _told(store)]
     if report.repaired:
-        console.print(f"repaired: {report.repaired:,} rows were owed to the indexer again")
+        lines.append(f"repaired: {report.repaired:,} rows were owed to the indexer again")
     if report.unrepaired:
-        console.print(
+        lines.append(
             f"{report.unrepaired:,} of them are still owed: is the indexer running? "
             "see `palimpsest status` and `palimpsest outbox list`"
         )
-    if report.sound:
-        console.print(f"the ledger's {report.wanted:,} rows and the indexes agree")
+    under_way = sum(sum(store.in_flight.values()) for store in report.stores)
+    if report.sound and under_way:
+        lines.append(f"no drift; {under_way:,} differences are younger than the grace or owed")
+    elif report.sound:
+        lines.append(f"the ledger's {report.wanted:,} rows and the indexes agree")
     elif not repair and any(any(store.drift.values()) for store in report.stores):
-        console.print("mend it with `palimpsest reconcile --repair`")
+        lines.append("mend it with `palimpsest reconcile --repair`")
+    return lines
 
 
 def _told(store: StoreDrift) -> list[str]:
