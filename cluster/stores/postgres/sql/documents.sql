@@ -254,7 +254,7 @@ WITH hits AS MATERIALIZED (
 ), editions AS (
     SELECT e.document_id, array_agg(e.edition ORDER BY e.edition_key DESC, e.edition DESC) AS shown
     FROM revisions e
-    WHERE e.state = 'visible' AND e.edition <> ''
+    WHERE e.tenant = %(tenant)s AND e.state = 'visible' AND e.edition <> ''
       AND e.document_id IN (SELECT hits.document_id FROM hits WHERE hits.kind = 'document')
     GROUP BY e.document_id
 )
