@@ -64,7 +64,8 @@ def main() -> None:
     print(
         f"{asked.candidates} candidates of {asked.chunks:,} chunks, {asked.rounds:,} checks: "
         f"p50 {check.p50:.2f} ms, p95 {check.p95:.2f} ms, least {check.least:.2f} ms; "
-        f"an empty round trip: p50 {empty.p50:.2f} ms, p95 {empty.p95:.2f} ms; ratio at p50 {check.p50 / empty.p50:.1f}"
+        f"an empty round trip: p50 {empty.p50:.2f} ms, p95 {empty.p95:.2f} ms; "
+        f"ratio at p50 {check.p50 / empty.p50:.1f}"
     )
 
 
