@@ -33,6 +33,7 @@ from cluster.stores.protocols import (
 from lifecycle.recall import recall_at_10
 from lifecycle.reconcile import Side, reconcile
 from lifecycle.reembed_rate import Patience, Rate
+from lifecycle.scanned import Scanned
 
 LEASE = "reembed"
 GRACE = timedelta(hours=24)
@@ -284,7 +285,7 @@ class _Build:
         self._tools.say("comparing the new index with the ledger")
         index = await self._tools.collections.open(self._to)
         try:
-            side = Side(index=index, generation=self._to.fingerprint)
+            side = Side(index=Scanned(index), generation=self._to.fingerprint)
             report = await reconcile(
                 self._ledger,
                 {"vectors-building": side},

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from reembedding import ACME, House, document, hashing
@@ -15,15 +16,17 @@ from cluster.errors import EncoderChanged, InvalidRequest, ModelError, StoreUnav
 from cluster.kill_points import REEMBED
 from cluster.models.hashing import HashingEmbedder
 from cluster.settings import MilvusSettings, PostgresSettings
+from cluster.stores.drift import DriftReport
 from cluster.stores.memory.collections import MemoryCollections
 from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.milvus.collections import MilvusCollections
 from cluster.stores.postgres.ledger import PostgresLedger
-from cluster.stores.protocols import Ledger
+from cluster.stores.protocols import Ledger, VectorRow
 from contract.milvus_lite import milvus_lite
 from contract.postgres import wipe
 from contract.samples import chunk_ids
 from lifecycle import reembed as job
+from lifecycle.reconcile import reconcile
 from lifecycle.reembed import abort, estimate, finish, reembed, roll_back
 
 OLD, NEW, THIRD = hashing(48), hashing(32), hashing(24)
@@ -249,6 +252,37 @@ async def test_an_estimate_changes_nothing(house: House) -> None:
     assert (told.texts, told.of, told.longest, told.limit) == (6, 6, 9, 512)
     assert told.seconds >= 0
     assert await house.states() == {OLD.fingerprint: "active"}
+
+
+async def test_a_row_that_was_lost_is_written_again_before_the_switch(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = [document(number, fingerprint=OLD.fingerprint) for number in range(5)]
+    lost, ghost = batch[1].chunks[0].chunk_id, "chk_ghost"
+
+    async def lose() -> None:
+        index = await house.collections.open(NEW)
+        row = (await _rows(house, batch[2].chunks[0].chunk_id))[0]
+        await index.delete([lost])
+        await index.upsert([replace(row, row=replace(row.row, chunk_id=ghost))])
+        await index.close()
+
+    async def compare(*asked: Any, **how: Any) -> DriftReport:
+        await lose()
+        return await reconcile(*asked, **how)
+
+    monkeypatch.setattr(job, "reconcile", compare)
+    async with house.indexing():
+        await house.put(*batch)
+        await house.shown(*batch)
+        await reembed(NEW, house.tools())
+        assert await house.held_by(NEW) == await house.wanted()
+
+
+async def _rows(house: House, chunk_id: str) -> list[VectorRow]:
+    async with house.ledger.transaction() as tx:
+        work = await tx.outbox.work([chunk_id], fingerprints=[NEW.fingerprint])
+    return [VectorRow(row=one.row, vector=one.vectors[NEW.fingerprint]) for one in work if one.row]
 
 
 async def test_nothing_is_switched_when_the_index_does_not_find(
