@@ -12,7 +12,12 @@ EDITED = range(4)
 DELETED = range(4, 7)
 FORGOTTEN = range(7, 10)
 GONE = range(10, 12)
-"""Numbers of the pages that change, are deleted, are forgotten, and vanish from the folder."""
+FORGOTTEN_LATER = 12
+OVERTAKEN = 13
+"""Numbers of the pages that change, are deleted, are forgotten, vanish from the folder, and are
+forgotten while they change."""
+
+SESSION = "ferry-1"
 
 APART = "the vault code of page"
 """Stands on every page that is forgotten later, and nowhere else."""
@@ -35,7 +40,7 @@ def write(folder: Path) -> None:
         (folder / page("zh", number)).write_text(chinese(number), encoding="utf-8")
     turns = [
         {
-            "conversation": "ferry", "session": "ferry-1", "turn_id": f"t{at}", "speaker": speaker,
+            "conversation": "ferry", "session": SESSION, "turn_id": f"t{at}", "speaker": speaker,
             "text": text, "time": f"2026-03-01T10:{at:02}:00Z",
         }
         for at, (speaker, text) in enumerate(SAID)
@@ -52,6 +57,15 @@ def edit(folder: Path) -> None:
         (folder / page("en", number)).write_text(longer, encoding="utf-8")
         shorter = chinese(number).split("\n\n## 第二")[0] + "\n"
         (folder / page("zh", number)).write_text(shorter, encoding="utf-8")
+
+
+def edit_again(folder: Path) -> None:
+    changed = english(OVERTAKEN) + "\n\n## Later\n\nThe tower was painted white.\n"
+    (folder / page("en", OVERTAKEN)).write_text(changed, encoding="utf-8")
+
+
+def add(folder: Path) -> None:
+    (folder / "new.md").write_text("# New\n\nBeacon N-1 was lit in spring.\n", encoding="utf-8")
 
 
 def take_away(folder: Path) -> None:

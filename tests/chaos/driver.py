@@ -6,8 +6,9 @@ import json
 import sys
 from pathlib import Path
 
+from chaos.house import House
 from chaos.snapshot import snapshot
-from chaos.steps import STEPS, House
+from chaos.steps import STEPS
 from cluster.settings import load_settings
 
 

@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from chaos.house import DIM
 from chaos.servers import Server
 from chaos.snapshot import Difference, State, compare
 
 ROOT = Path(__file__).parents[2]
-DIM = 64
 WITHIN_S = 180.0
 LOOK_EVERY_S = 0.02
 MOST_STARTS = 8

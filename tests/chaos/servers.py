@@ -134,7 +134,7 @@ def emptied(server: str) -> str:
 
 
 def without_collections(uri: str) -> None:
-    client = MilvusClient(uri, timeout=30)
+    client = MilvusClient(uri, timeout=30, dedicated=True)
     try:
         for alias in client.list_aliases().get("aliases", []):
             client.drop_alias(alias)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from pymilvus import MilvusClient  # type: ignore[import-untyped]  # has no types
 
-from cluster.models.open import describe
+from chaos.house import active_of, ledger_of
 from cluster.settings import Settings
-from cluster.stores.open import open_stores, postgres_url
+from cluster.stores.open import milvus_uri, open_stores, postgres_url
 
 State = dict[str, Any]
 
@@ -23,8 +24,16 @@ TABLES = {
     "ORDER BY c.chunk_id",
     "embeddings": "SELECT vector_key, fingerprint FROM embeddings ORDER BY 1, 2",
     "uploads": "SELECT run_id FROM uploads",
-    "outbox": "SELECT chunk_id FROM outbox",
-    "generations": "SELECT fingerprint, active FROM generations ORDER BY fingerprint",
+    "outbox": "SELECT chunk_id, '' FROM outbox UNION ALL "
+    "SELECT chunk_id, target FROM outbox_of_generation",
+    "lineage": "SELECT revision_id, document_id, support FROM lineage ORDER BY 1, 2, 3",
+    "forget jobs": "SELECT kind, state, count(*) FROM forget_jobs GROUP BY 1, 2 ORDER BY 1, 2",
+    "forget work": "SELECT count(*) FROM forget_work",
+    "tombstones": "SELECT count(*) FROM tombstones",
+    "receipts": "SELECT count(*) FROM receipts",
+    "kept apart": "SELECT path FROM revisions WHERE text LIKE '%vault code%' ORDER BY path",
+    "rebuilds": "SELECT count(*) FROM rebuilds WHERE finished_at IS NULL",
+    "generations": "SELECT fingerprint, state FROM generations ORDER BY fingerprint",
     "shown": "SELECT c.chunk_id, c.row_version FROM chunks c JOIN revisions r USING (revision_id) "
     "WHERE r.state = 'visible' ORDER BY c.chunk_id",
 }
@@ -37,11 +46,22 @@ def snapshot(settings: Settings) -> State:
     with psycopg.connect(postgres_url(settings)) as connection:
         for name, query in TABLES.items():
             state[name] = [list(row) for row in connection.execute(query.encode()).fetchall()]
+    state["collections"] = [[name] for name in _collections(settings)]
     return state | asyncio.run(_scans(settings))
 
 
+def _collections(settings: Settings) -> list[str]:
+    client = MilvusClient(milvus_uri(settings), timeout=30, dedicated=True)
+    try:
+        return sorted(client.list_collections())
+    finally:
+        client.close()
+
+
 async def _scans(settings: Settings) -> State:
-    stores = await open_stores(settings, describe(settings), read_only_text=True)
+    async with ledger_of(settings) as ledger:
+        active = await active_of(ledger)
+    stores = await open_stores(settings, active, read_only_text=True)
     try:
         return {
             "vectors": await _listed(stores.vector_index.scan()),
@@ -85,7 +105,7 @@ def compare(found: State, undisturbed: State) -> Difference:
         duplicates |= {chunk for chunk, times in listed.items() if times > 1}
         stale |= {chunk for chunk, held in rows if version.get(chunk, held) != held}
     duplicates |= _shown_twice(found["revisions"])
-    tables = [name for name in TABLES if name != "shown"]
+    tables = ["collections", *(name for name in TABLES if name != "shown")]
     other = {name: len(_unlike(found[name], undisturbed[name])) for name in tables}
     return Difference(
         lost=tuple(sorted(lost)),

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
-import httpx
-from serving import application, client_of, make_key
-
-from chaos import corpus
+from chaos import corpus, mending, trouble
+from chaos.house import SOURCE, TENANT, House, api, listed
 from cluster.clock import SystemClock
-from cluster.models.open import describe, open_embedder
-from cluster.settings import Settings
-from cluster.stores.open import open_ledger, open_stores
+from cluster.models.open import open_embedder
+from cluster.stores.open import open_ledger
 from cluster.stores.protocols import Transaction
 from ingest.link import LedgerLink
 from ingest.loop import Once
@@ -24,24 +18,10 @@ from ingest.open import open_surroundings
 from ingest.progress import Silent, Summary
 from ingest.run import Request, ingest
 from ingest.worker import Worker
-from serve.metrics import Metrics
-from serve.service import build_service
 
-TENANT = "chaos"
-SOURCE = "beacons"
 UPLOADED = "# Uploaded\n\nThis page came over HTTP: the beacon code is U-777.\n"
 SETTLES_WITHIN_S = 90.0
 LOOK_EVERY_S = 0.05
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class House:
-    settings: Settings
-    folder: Path
-
-    @property
-    def pages(self) -> Path:
-        return self.folder / "pages"
 
 
 def ingest_all(house: House) -> None:
@@ -70,6 +50,16 @@ def retire(house: House) -> None:
     _ingest(house, retire_missing=True)
 
 
+def ingest_again(house: House) -> None:
+    """What was deleted comes back; what was forgotten does not."""
+    _ingest(house)
+
+
+def add(house: House) -> None:
+    corpus.add(house.pages)
+    _ingest(house)
+
+
 def delete(house: House) -> None:
     names = [corpus.page(each, number) for each in ("en", "zh") for number in corpus.DELETED]
     asyncio.run(_delete(house, names))
@@ -91,34 +81,22 @@ STEPS: Mapping[str, Callable[[House], None]] = {
     "update": update,
     "retire": retire,
     "delete": delete,
+    "forget": mending.forget,
+    "ingest after forgetting": ingest_again,
+    "lift": mending.lift,
+    "ingest after lifting": ingest_again,
+    "forget while encoded": trouble.forget_while_encoded,
+    "finish forgetting": mending.finish_forgetting,
+    "lose the lease": trouble.lose_the_lease,
+    "repair": mending.repair,
+    "re-embed": mending.reembed_all,
+    "update after re-embedding": add,
+    "go back": mending.go_back,
+    "forward again": mending.forward_again,
+    "forget more": mending.forget_later,
+    "rebuild": mending.rebuild,
     "settle": settle,
 }
-
-
-@asynccontextmanager
-async def api(house: House) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the API on the real stores, in this process."""
-    generation = describe(house.settings)
-    embedder = open_embedder(house.settings)
-
-    async def encode(question: str, language: str) -> object:
-        return embedder.embed_queries([question], languages=[language])[0]
-
-    stores = await open_stores(house.settings, generation, read_only_text=True)
-    try:
-        service = build_service(
-            settings=house.settings,
-            stores=stores,
-            encode=encode,  # type: ignore[arg-type]  # the embedder's vectors are arrays
-            fingerprint=generation.fingerprint,
-            clock=SystemClock(),
-            metrics=Metrics(),
-        )
-        key = await make_key(stores.ledger, tenant=TENANT, role="admin")
-        async with client_of(application(service), key) as client:
-            yield client
-    finally:
-        await stores.close()
 
 
 def _ingest(house: House, *, retire_missing: bool = False) -> Summary:
@@ -147,23 +125,6 @@ async def _delete(house: House, names: list[str]) -> None:
         for document_id in await listed(client, names):
             answer = await client.delete(f"/v1/documents/{document_id}")
             answer.raise_for_status()
-
-
-async def listed(client: httpx.AsyncClient, names: list[str]) -> list[str]:
-    """Ids of the documents whose path ends with one of `names`."""
-    found, cursor = [], None
-    while True:
-        page = await client.get("/v1/documents", params={"cursor": cursor} if cursor else {})
-        page.raise_for_status()
-        told = page.json()
-        found += [
-            each["document_id"]
-            for each in told["documents"]
-            if each["path"].rpartition("/")[2] in names
-        ]
-        cursor = told["next_cursor"]
-        if cursor is None:
-            return found
 
 
 async def _waiting(tx: Transaction) -> list[str]:

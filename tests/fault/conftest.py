@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 
 from contract.milvus_lite import milvus_lite
-from fault.houses import Addresses, Surroundings, surroundings
+from fault.houses import Addresses, Surroundings, as_url, surroundings
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +33,3 @@ def servers(
     )
     with surroundings(direct, tmp_path_factory.mktemp("fault")) as made:
         yield made
-
-
-def as_url(conninfo: str) -> str:
-    """As an address with host and port."""
-    said = conninfo_to_dict(conninfo)
-    password = f":{said['password']}" if said.get("password") else ""
-    with psycopg.connect(conninfo) as connection:
-        port, host = connection.info.port, connection.info.host
-    return f"postgresql://{said['user']}{password}@{host}:{port}/{said['dbname']}"

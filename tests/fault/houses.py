@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from serving import DIM, application, client_of, fill, make_key, prepared, service_on, views_of
 
 from cluster.clock import SystemClock
@@ -149,6 +151,15 @@ async def opened(around: Surroundings, addresses: Addresses, *, read_only: bool 
             read_only=read_only,
         )
     return Stores(ledger=ledger, vector_index=vectors, text_index=texts)
+
+
+def as_url(conninfo: str) -> str:
+    """As an address with host and port."""
+    said = conninfo_to_dict(conninfo)
+    password = f":{said['password']}" if said.get("password") else ""
+    with psycopg.connect(conninfo) as connection:
+        port, host = connection.info.port, connection.info.host
+    return f"postgresql://{said['user']}{password}@{host}:{port}/{said['dbname']}"
 
 
 async def _filled(around: Surroundings) -> None:
