@@ -372,6 +372,29 @@ async def test_what_an_index_forgot_is_written_again(house: House) -> None:
     assert indexer.status().requeued == 1
 
 
+async def test_the_old_revision_is_shown_until_the_new_one_is_found(house: House) -> None:
+    old, new = prepared(body="old words here"), prepared(body="new words there")
+    indexer = house.indexer()
+    await put(house.ledger, old)
+    await exhaust(indexer)
+    house.vectors.forgets = {new.chunks[1].chunk_id}
+    await put(house.ledger, new)
+    for _ in range(4):
+        await exhaust(indexer)
+        assert await house.shown(old) == {"guide.md"}
+        assert await house.shown(new) == set()
+        assert await house.indexed(old) == set(chunk_ids(old))
+        house.clock.advance()
+    house.vectors.forgets = set()
+    for _ in range(2):
+        await exhaust(indexer)
+        house.clock.advance()
+    assert await house.shown(old) == set()
+    assert await house.shown(new) == {"guide.md"}
+    await exhaust(indexer)
+    assert await house.indexed(old, new) == set(chunk_ids(new))
+
+
 async def test_running_until_stopped(house: House) -> None:
     stop = asyncio.Event()
     indexer = house.indexer()

@@ -17,6 +17,7 @@ from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.protocols import Failure, Transaction
 from ingest.link import LedgerLink
 from ingest.pressure import Room, Teller, owed_entries
+from ingest.run import wait_until_visible
 
 FEW = IndexerSettings(max_open_entries=6, patience_s=0.4)
 
@@ -113,3 +114,25 @@ def test_who_waits_is_told(bench: Bench, tmp_path: Path) -> None:
     assert said[0] == f"waiting for the indexes: {owed} owed"
     assert said[-1] == "ingesting"
     assert not [one for one in threading.enumerate() if one.name == "backlog"]
+
+
+def test_a_run_tells_what_an_index_refuses(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_pages(tmp_path, 1)
+    stop_indexing(bench)
+    run = bench.ingest(tmp_path)
+
+    async def refuse(tx: Transaction) -> None:
+        entries = await tx.outbox.take(limit=99)
+        failures = [Failure(entry=one, reason="no", not_before=None) for one in entries]
+        await tx.outbox.failed(failures, now=CLOCK.now())
+
+    bench.link.call(refuse)
+    monkeypatch.setattr("ingest.run._REFUSED_AFTER_S", 0.0)
+    left = wait_until_visible(bench.link, TENANT, run.run_id, sleep=lambda _s: None)
+    assert left is not None
+    assert (left.count, left.refused) == (1, True)
+    assert "palimpsest outbox list" in left.reason
+    (problem,) = left.report().problems
+    assert "outbox list" in problem.reason
