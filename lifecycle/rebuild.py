@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from cluster.clock import Clock
 from cluster.kill_points import reached
-from cluster.stores.protocols import Ledger, Rebuild
+from cluster.stores.protocols import Lease, Ledger, Rebuild
 from lifecycle.reconcile import room
 
 LEASE = "rebuild"
@@ -40,8 +40,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """`rows` were owed again, `left` of them still are: nobody works them off. `bare` rows have
-    no vector in the ledger and are found by words only; `bare_examples` names some."""
+    """`rows` were owed again; `left` are not written yet, and nobody works them off. `bare` rows
+    have no vector in the ledger and are found by words only; `bare_examples` names some."""
 
     rows: int
     left: int
@@ -80,23 +80,10 @@ async def rebuild(
     async with ledger.lease(LEASE) as lease:
         job = await begin_rebuild(ledger, refills=(), now=clock.now())
         pace = _Pace(asyncio.get_running_loop().time(), begun_at=job.owed)
-        owed_to, owed = job.owed_to, job.owed
-        while True:
-            await lease.check()
-            await room(ledger, MAX_OWED)
-            async with ledger.transaction() as tx:
-                page = await tx.reconciling.page(after=owed_to, limit=BATCH)
-                if page:
-                    owed_to, owed = page[-1][0], owed + len(page)
-                    await tx.documents.requeue([chunk for chunk, _ in page])
-                    await tx.rebuilds.advance(job.rebuild_id, owed_to=owed_to, owed=owed)
-            reached("rebuild.owed")
-            if not page:
-                break
-            async with ledger.transaction() as tx:
-                behind, _ = await tx.outbox.lag()
-            watch(pace.progress(written=max(0, owed - behind), total=max(job.total, owed)))
+        owed, all_owed = await _owe_all(ledger, job, lease, pace, watch=watch, stalled_s=stalled_s)
         left = await _written(ledger, pace, total=owed, watch=watch, stalled_s=stalled_s)
+        if not all_owed:
+            left += max(1, job.total - owed)
         bare, examples = await _bare(ledger)
         if not left:
             async with ledger.transaction() as tx:
@@ -111,6 +98,29 @@ async def rebuild(
             bare=bare,
             bare_examples=examples,
         )
+
+
+async def _owe_all(
+    ledger: Ledger, job: Rebuild, lease: Lease, pace: _Pace, *, watch: Watch, stalled_s: float
+) -> tuple[int, bool]:
+    """How many rows were owed since the rebuild began, and whether these are all."""
+    owed_to, owed = job.owed_to, job.owed
+    while True:
+        await lease.check()
+        if not await room(ledger, MAX_OWED, stalled_s=stalled_s):
+            return owed, False
+        async with ledger.transaction() as tx:
+            page = await tx.reconciling.page(after=owed_to, limit=BATCH)
+            if page:
+                owed_to, owed = page[-1][0], owed + len(page)
+                await tx.documents.requeue([chunk for chunk, _ in page])
+                await tx.rebuilds.advance(job.rebuild_id, owed_to=owed_to, owed=owed)
+        reached("rebuild.owed")
+        if not page:
+            return owed, True
+        async with ledger.transaction() as tx:
+            behind, _ = await tx.outbox.lag()
+        watch(pace.progress(written=max(0, owed - behind), total=max(job.total, owed)))
 
 
 class _Pace:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from cluster.clock import Clock
-from cluster.errors import StoreError
+from cluster.errors import StoreError, StoreUnavailable
 from cluster.kill_points import reached
 from cluster.stores.drift import EXAMPLES, KINDS, DriftKind, DriftReport, LedgerRow, StoreDrift
 from cluster.stores.protocols import EVERYWHERE, Comparable, CountsCopies, Ledger
@@ -38,6 +38,7 @@ LEDGER_STORE = "postgres"
 
 STALLED_S = 120.0
 POLL_S = 0.2
+SAY_EVERY_S = 5.0
 
 Say = Callable[[str], None]
 
@@ -88,6 +89,7 @@ async def drained(ledger: Ledger, *, say: Say = lambda _: None) -> int:
     async with ledger.transaction() as tx:
         mark = await tx.reconciling.newest_version()
     least, moved = None, asyncio.get_running_loop().time()
+    tell_at = moved + SAY_EVERY_S
     while True:
         async with ledger.transaction() as tx:
             left = await tx.reconciling.owed_until(mark)
@@ -96,7 +98,9 @@ async def drained(ledger: Ledger, *, say: Say = lambda _: None) -> int:
             least, moved = left, now
         if not left or now - moved > STALLED_S:
             return left
-        say(f"{left:,} entries of index work are still owed")
+        if now >= tell_at:
+            say(f"{left:,} entries of index work are still owed")
+            tell_at = now + SAY_EVERY_S
         await asyncio.sleep(POLL_S)
 
 
@@ -253,7 +257,10 @@ class _Comparison:
 
     async def _owe(self, ids: list[str], newest: int) -> None:
         """A row of a higher version than the ledger ever gave must lose, too."""
-        await room(self._ledger, MAX_OWED)
+        if not await room(self._ledger, MAX_OWED):
+            raise StoreUnavailable(
+                "indexer", f"{MAX_OWED:,} entries are owed and none is worked off: is it running?"
+            )
         async with self._ledger.transaction() as tx:
             if newest > await tx.reconciling.newest_version():
                 await tx.reconciling.outgrow(newest)
@@ -261,13 +268,17 @@ class _Comparison:
         reached("reconcile.owed")
 
 
-async def room(ledger: Ledger, most: int) -> None:
-    """Wait while more than `most` entries are owed; for ever, as the indexer will come back."""
+async def room(ledger: Ledger, most: int, *, stalled_s: float = STALLED_S) -> bool:
+    """Wait while more than `most` entries are owed; `False` when nothing moved for so long."""
+    least, moved = None, asyncio.get_running_loop().time()
     while True:
         async with ledger.transaction() as tx:
             owed, _ = await tx.outbox.lag()
-        if owed <= most:
-            return
+        now = asyncio.get_running_loop().time()
+        if least is None or owed < least:
+            least, moved = owed, now
+        if owed <= most or now - moved > stalled_s:
+            return owed <= most
         await asyncio.sleep(POLL_S)
 
 

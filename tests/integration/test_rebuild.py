@@ -116,6 +116,20 @@ async def test_without_an_indexer_it_says_so_and_stays_open(rig: Rig) -> None:
     assert await refilling(rig.ledger) == ()
 
 
+async def test_it_does_not_run_far_ahead_of_the_indexer(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle.rebuild, "MAX_OWED", 10)
+    await rig.fill(*DOCUMENTS)
+    stalled = await rebuild(rig.ledger, CLOCK, stalled_s=0.1)
+    async with rig.ledger.transaction() as tx:
+        assert (await tx.outbox.lag())[0] == 14
+    assert (stalled.rows, stalled.left, stalled.complete) == (14, 60, False)
+    async with rig.indexing():
+        done = await rebuild(rig.ledger, CLOCK)
+    assert (done.rows, done.left) == (60, 0)
+
+
 @pytest.mark.stores
 async def test_rows_without_a_vector_are_reported(embedded: Rig, module_database_url: str) -> None:
     await embedded.fill(*DOCUMENTS[:2])
