@@ -115,6 +115,21 @@ async def test_refused_item_is_named_and_the_others_are_written(
     assert await ids(index) == ["c1", "c3"]
 
 
+@pytest.mark.parametrize("ending", ["_bulk", "_refresh"])
+@pytest.mark.parametrize("status", [401, 403, 200])
+async def test_refused_login_says_nothing_against_a_row(
+    index: ElasticsearchTextIndex, proxy: HttpProxy, status: int, ending: str
+) -> None:
+    """A row that is refused is set aside in the end; here none is to blame."""
+    page = Answered(status=status, headers={"Content-Type": "text/html"}, body=b"log in")
+    proxy.instead = lambda asked: page if ending in asked.path else None
+    with pytest.raises(StoreUnavailable):
+        await index.upsert([row("c1")])
+    proxy.instead = lambda _: None
+    await index.upsert([row("c1")])
+    assert await ids(index) == ["c1"]
+
+
 async def test_lost_item_answers_are_no_success(
     index: ElasticsearchTextIndex, proxy: HttpProxy
 ) -> None:

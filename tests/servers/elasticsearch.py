@@ -28,7 +28,7 @@ from servers.needs import Missing, free_port
 VERSION = "9.5.0"
 ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}:zip"
 OLDEST_JAVA = 21
-START_S = 180.0
+START_S = 300.0
 STOP_S = 20.0
 
 CONFIG = """\

@@ -10,11 +10,14 @@ from typing import Any
 from cluster.errors import StoreError, StoreRejected, StoreUnavailable
 from cluster.stores.elasticsearch.connection import Connection
 from cluster.stores.elasticsearch.errors import (
+    BAD_REQUEST,
     CONFLICT,
+    NOT_ALLOWED,
     NOT_FOUND,
     STORE,
     TOO_LARGE,
     is_block,
+    may_pass,
     of_status,
     passes_by_itself,
     status_of,
@@ -69,16 +72,22 @@ async def write(
     """All of them, searchable when it returns.
 
     Each batch has the connection's timeout, with its retries. `StoreRejected` names a chunk that
-    was refused; the others are written. `StoreUnavailable`: any part may be written.
+    was refused; the others are written. `StoreUnavailable`: any part may be written; that is
+    also what a refused login is here, as it says nothing against a row.
     """
     refused: list[tuple[str, StoreError]] = []
-    for batch in batches(operations, rows=batch_rows):
-        refused += await _send(connection, alias, batch)
-    await _refresh(connection, alias)
+    try:
+        for batch in batches(operations, rows=batch_rows):
+            refused += await _send(connection, alias, batch)
+        await _refresh(connection, alias)
+    except StoreRejected as error:
+        if status_of(error) == BAD_REQUEST:
+            raise
+        raise StoreUnavailable(STORE, error.message) from error
     if refused:
-        chunk_id, error = refused[0]
+        chunk_id, reason = refused[0]
         more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-        raise StoreRejected(STORE, f"chunk {chunk_id}{more}: {error.message}") from error
+        raise StoreRejected(STORE, f"chunk {chunk_id}{more}: {reason.message}") from reason
 
 
 def batches(operations: Iterable[Operation], *, rows: int) -> Iterator[list[Operation]]:
@@ -150,8 +159,7 @@ async def _once(
             timeout_s=timeout_s,
         )
     except StoreUnavailable as error:
-        status = status_of(error)
-        if status is None or not passes_by_itself(status, {}) or "blocked" in error.message:
+        if not may_pass(error):
             raise
         return _Sorted(again=batch, reason=error.message)
     return _sort(batch, answer.body["items"])
@@ -171,8 +179,8 @@ def _sort(batch: Sequence[Operation], items: Sequence[Mapping[str, Any]]) -> _So
         if passes_by_itself(status, cause):
             outcome.again.append(operation)
             outcome.reason = error.message
-        elif isinstance(error, StoreUnavailable) or status in (401, 403):
-            raise error
+        elif isinstance(error, StoreUnavailable) or status in NOT_ALLOWED:
+            raise StoreUnavailable(STORE, error.message)
         else:
             outcome.refused.append((operation.chunk_id, error))
     return outcome

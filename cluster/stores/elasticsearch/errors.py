@@ -15,6 +15,8 @@ from cluster.errors import StoreError, StoreRejected, StoreUnavailable
 STORE = "elasticsearch"
 TOO_LARGE = 413
 TOO_MANY = 429
+BAD_REQUEST = 400
+NOT_ALLOWED = (401, 403)
 CONFLICT = 409
 NOT_FOUND = 404
 NOT_NOW = 503
@@ -72,6 +74,12 @@ def is_block(cause: Mapping[str, Any]) -> bool:
 def passes_by_itself(status: int, cause: Mapping[str, Any]) -> bool:
     """Too much at once, or a shard on the move: worth another try in a moment."""
     return (status == TOO_MANY or status >= _FIRST_OF_SERVER) and not is_block(cause)
+
+
+def may_pass(error: StoreError) -> bool:
+    """`passes_by_itself`, of a whole answer; not of a server that did not answer."""
+    cause = error.__cause__
+    return isinstance(cause, ApiError) and passes_by_itself(cause.meta.status, _cause(cause.body))
 
 
 def status_of(error: StoreError) -> int | None:
