@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 pytest_plugins = ["servers.fixtures", "contract.postgres"]
+
+SKIPPED = pytest.StashKey[list[str]]()
+"""Tests of real stores that did not run."""
 
 DATA = Path(os.environ.get("PALIMPSEST_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -33,3 +37,24 @@ def data_dir() -> Path:
             pytest.fail(message)
         pytest.skip(message)
     return DATA
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Skipping is for desks: in CI a test of a real store that did not run is a failure."""
+    skipped = session.stash.get(SKIPPED, [])
+    if skipped and os.environ.get("CI"):
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.section("tests of real stores were skipped", red=True)
+            reporter.write("\n".join(skipped) + "\n")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and item.get_closest_marker("stores"):
+        item.session.stash.setdefault(SKIPPED, []).append(item.nodeid)
+    return report
