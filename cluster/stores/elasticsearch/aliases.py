@@ -13,12 +13,13 @@ from typing import Any
 from cluster.errors import StoreRejected, StoreUnavailable
 from cluster.settings import TextIndexSettings
 from cluster.stores.elasticsearch.connection import Connection
-from cluster.stores.elasticsearch.errors import STORE, status_of
+from cluster.stores.elasticsearch.errors import BAD_REQUEST, NOT_FOUND, STORE, status_of
 from cluster.stores.elasticsearch.rows import LAYOUT, index_settings, mappings
 
 REBUILD = "rebuild the index from the ledger"
-_BAD_REQUEST = 400
-_NOT_FOUND = 404
+WHOLE_INDEX_S = 60.0
+"""For making, switching and removing an index, which a busy server takes its time for."""
+
 _NOT_IN_TIME = 408
 _NUMBER = re.compile(r"-v\d+-(\d{6,})")
 
@@ -40,22 +41,21 @@ async def ensure_index(connection: Connection, settings: TextIndexSettings) -> N
     await _wait_for_shards(connection, alias)
 
 
-async def check_layout(connection: Connection, alias: str) -> bool:
-    """Whether there is an index behind the alias; `StoreRejected` when it is not one of ours."""
-    for index in await behind(connection, alias):
-        answer = await connection.call(
-            f"look at {index}", lambda client: client.indices.get_mapping(index=alias)
-        )
-        meta = answer.body[index]["mappings"].get("_meta", {})
-        found = meta.get("palimpsest_layout")
+async def check_layout(connection: Connection, alias: str) -> None:
+    """`StoreRejected` when there is an index behind the alias and it is not one of ours."""
+    if not await behind(connection, alias):
+        return
+    answer = await connection.call(
+        f"look at {alias}", lambda client: client.indices.get_mapping(index=alias)
+    )
+    for index, held in answer.body.items():
+        found = held["mappings"].get("_meta", {}).get("palimpsest_layout")
         if found is None:
             raise StoreRejected(
                 STORE, f"{index} was not made by Palimpsest; set text_index.index to another name"
             )
         if found != LAYOUT:
             raise StoreRejected(STORE, f"{index} has layout {found}, not {LAYOUT}; {REBUILD}")
-        return True
-    return False
 
 
 async def create(connection: Connection, settings: TextIndexSettings, *, alias: str) -> None:
@@ -70,9 +70,10 @@ async def create(connection: Connection, settings: TextIndexSettings, *, alias: 
                 mappings=mappings(),
                 aliases={alias: {"is_write_index": True}},
             ),
+            timeout_s=WHOLE_INDEX_S,
         )
     except StoreRejected as error:
-        if status_of(error) != _BAD_REQUEST or "already_exists" not in error.message:
+        if status_of(error) != BAD_REQUEST or "already_exists" not in error.message:
             raise
 
 
@@ -82,7 +83,7 @@ async def behind(connection: Connection, alias: str) -> list[str]:
             f"look for {alias}", lambda client: client.indices.get_alias(name=alias)
         )
     except StoreRejected as error:
-        if status_of(error) != _NOT_FOUND:
+        if status_of(error) != NOT_FOUND:
             raise
         return []
     return sorted(answer.body)
@@ -92,7 +93,9 @@ async def remove(connection: Connection, alias: str) -> None:
     """The indexes behind the alias, if there are any."""
     if indexes := await behind(connection, alias):
         await connection.call(
-            f"remove {', '.join(indexes)}", lambda client: client.indices.delete(index=indexes)
+            f"remove {', '.join(indexes)}",
+            lambda client: client.indices.delete(index=indexes),
+            timeout_s=WHOLE_INDEX_S,
         )
 
 

@@ -14,7 +14,13 @@ from typing import Any
 
 from cluster.errors import StoreUnavailable
 from cluster.settings import TextIndexSettings
-from cluster.stores.elasticsearch.aliases import behind, create, next_of, remove
+from cluster.stores.elasticsearch.aliases import (
+    WHOLE_INDEX_S,
+    behind,
+    create,
+    next_of,
+    remove,
+)
 from cluster.stores.elasticsearch.connection import Connection
 from cluster.stores.elasticsearch.errors import STORE
 from cluster.stores.elasticsearch.index import ElasticsearchTextIndex
@@ -59,6 +65,7 @@ class Replacement:
         await self._connection.call(
             f"switch {self._alias} to {new[0]}",
             lambda client: client.indices.update_aliases(actions=actions),
+            timeout_s=WHOLE_INDEX_S,
         )
         await self._connection.close()
 
