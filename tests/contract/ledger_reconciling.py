@@ -9,7 +9,7 @@ import pytest
 from cluster.errors import InvalidRequest
 from cluster.model import Scope
 from cluster.stores.drift import KINDS, DriftReport, LedgerRow, StoreDrift
-from cluster.stores.protocols import Ledger
+from cluster.stores.protocols import Failure, Ledger
 from contract.samples import FINGERPRINT, NOW, chunk_ids, prepared, put, settle, show
 
 LATER = NOW + timedelta(hours=1)
@@ -95,6 +95,22 @@ class ReconcilingContract:
             there = await tx.reconciling.states(chunk_ids(one), target=FINGERPRINT)
         assert [anywhere[chunk].owed for chunk in chunk_ids(one)] == [False, False]
         assert [there[chunk].owed for chunk in chunk_ids(one)] == [True, False]
+
+    async def test_what_was_set_aside_is_not_on_its_way(self, ledger: Ledger) -> None:
+        one = prepared()
+        await show(ledger, one)
+        async with ledger.transaction() as tx:
+            entries = await tx.outbox.take(limit=9)
+            refused = Failure(entry=entries[0], reason="bad row", not_before=None)
+            await tx.outbox.failed([refused], now=NOW)
+        async with ledger.transaction() as tx:
+            states = await tx.reconciling.states(chunk_ids(one))
+            mark = await tx.reconciling.newest_version()
+            assert await tx.reconciling.owed_until(mark) == 1
+            assert [states[entry.chunk_id].owed for entry in entries] == [False, True]
+            await tx.documents.requeue([entries[0].chunk_id])
+        async with ledger.transaction() as tx:
+            assert (await tx.reconciling.states(chunk_ids(one)))[entries[0].chunk_id].owed
 
     async def test_a_foreign_version_is_outgrown(self, ledger: Ledger) -> None:
         one = prepared()

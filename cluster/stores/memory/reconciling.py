@@ -51,7 +51,10 @@ class MemoryReconciling:
             self._state.numbers = count(version + 1)
 
     async def owed_until(self, version: int) -> int:
-        return sum(held.entry.version <= version for held in self._state.outbox.values())
+        return sum(
+            held.entry.version <= version and held.set_aside_at is None
+            for held in self._state.outbox.values()
+        )
 
     async def record(self, report: DriftReport) -> None:
         self._state.reconciled = read_report(report.to_json())
@@ -68,9 +71,13 @@ class MemoryReconciling:
         alive = held is not None and held.state in ("pending", "visible")
         return LedgerRow(
             wanted=state.versions[chunk_id] if alive else None,
-            owed=any((chunk_id, one) in state.outbox for one in (EVERYWHERE, target)),
+            owed=any(self._owed(chunk_id, one) for one in {EVERYWHERE, target}),
             changed_at=held.changed_at if held else None,
         )
+
+    def _owed(self, chunk_id: str, target: str) -> bool:
+        held = self._state.outbox.get((chunk_id, target))
+        return held is not None and held.set_aside_at is None
 
 
 class MemoryRebuilds:
