@@ -108,3 +108,9 @@ def test_alternatives_of_one_field_are_one_clause() -> None:
 )
 def test_what_may_be_tried_again(status: int, retryable: bool) -> None:
     assert of_status("search", status, {}).retryable is retryable
+
+
+def test_an_error_without_a_reason_tells_what_is_below_it() -> None:
+    below = {"type": "no_shard_available", "reason": "no shard"}
+    error = of_status("search", 503, {"type": "phase", "reason": "", "caused_by": below})
+    assert str(error) == "elasticsearch: search: phase: no shard"

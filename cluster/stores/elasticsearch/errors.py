@@ -57,7 +57,8 @@ def translated(what: str) -> Iterator[None]:
 def of_status(what: str, status: int, cause: Mapping[str, Any]) -> StoreError:
     """`cause` is the `error` of an answer, or of one item of a bulk answer."""
     kind = str(cause.get("type", f"HTTP {status}"))
-    reason = str(cause.get("reason", "no reason given"))
+    below = cause.get("caused_by") or {}
+    reason = str(cause.get("reason") or below.get("reason") or "no reason given")
     if is_block(cause):
         return StoreUnavailable(STORE, f"{what}: {_blocked(reason)}")
     fix = next((told for sign, told in _FIXES.items() if sign in kind or sign in reason), None)
