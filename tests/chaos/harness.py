@@ -21,7 +21,7 @@ from chaos.servers import Server
 from chaos.snapshot import Difference, State, compare
 
 ROOT = Path(__file__).parents[2]
-WITHIN_S = 180.0
+WITHIN_S = 300.0
 LOOK_EVERY_S = 0.02
 MOST_STARTS = 8
 AWAY_S = 1.0
