@@ -17,7 +17,7 @@ from cluster.errors import InvalidRequest, NotFound
 from cluster.forget.key_files import receipt_key_file, tombstone_key_file
 from cluster.forget.receipts import Signer, key_id, read_public_key
 from cluster.forget.receipts import verify as check_receipt
-from cluster.forget.request import Preview, Wish, commit, job_view, preview
+from cluster.forget.request import Preview, Wish, commit, job_view, look
 from cluster.forget.request import lift as lift_receipt
 from cluster.settings import Settings, load_settings
 from cluster.stack.control import ensure_up
@@ -79,7 +79,7 @@ def _command(kind: SelectorKind) -> Callable[..., None]:
         wish = Wish(tenant=tenant or settings.tenant, selector=Selector(kind=kind, value=value))
         _ensure_up(settings)
         if dry_run:
-            seen = _with_ledger(settings, lambda ledger: _previewed(ledger, wish))
+            seen = _with_ledger(settings, lambda ledger: look(ledger, wish))
             _tell_preview(seen, as_json=as_json)
             return
         if not yes:
@@ -183,7 +183,7 @@ def _ensure_up(settings: Settings) -> None:
 def _confirm(settings: Settings, wish: Wish) -> None:
     """What is not there needs no consent: it was forgotten before, or the next step says so."""
     try:
-        seen = _with_ledger(settings, lambda ledger: _previewed(ledger, wish))
+        seen = _with_ledger(settings, lambda ledger: look(ledger, wish))
     except NotFound:
         return
     _tell_preview(seen, as_json=False)
@@ -199,11 +199,6 @@ def _with_ledger(settings: Settings, act: Callable[[Ledger], Awaitable[Result]])
             await ledger.close()
 
     return asyncio.run(run())
-
-
-async def _previewed(ledger: Ledger, wish: Wish) -> Preview:
-    async with ledger.transaction() as tx:
-        return await preview(tx, wish)
 
 
 async def _committed(ledger: Ledger, wish: Wish, settings: Settings) -> ForgetJob:

@@ -127,6 +127,12 @@ async def preview(tx: Transaction, wish: Wish, *, shown: int = 20) -> Preview:
     )
 
 
+async def look(ledger: Ledger, wish: Wish) -> Preview:
+    """`preview` in a transaction of its own."""
+    async with ledger.transaction() as tx:
+        return await preview(tx, wish)
+
+
 async def forget(tx: Transaction, wish: Wish, *, key_file: KeyFile, now: datetime) -> ForgetJob:
     """Bury, erase and leave a job. Asked again, while nothing new matches, it returns the job
     that there is."""
@@ -251,12 +257,10 @@ async def _affected(tx: Transaction, tenant: str, named: Sequence[str]) -> list[
     found: set[str] = set()
     frontier = list(named)
     while frontier:
-        reached: set[str] = set()
+        more: set[str] = set()
         for part in _parts(frontier):
-            held = await tx.forgetting.holdings(tenant, part)
-            supports = sorted({*part, *(one.origin for one in held)})
-            reached.update(await tx.forgetting.derived(tenant, supports))
-        frontier = sorted(reached - found - set(named))
+            more.update(await tx.forgetting.derived(tenant, part))
+        frontier = sorted(more - found - set(named))
         found.update(frontier)
     return sorted(found)
 

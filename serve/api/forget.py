@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Response
 from cluster.errors import NotAllowed
 from cluster.forget.key_files import receipt_key_file, tombstone_key_file
 from cluster.forget.receipts import Signer, key_id
-from cluster.forget.request import Preview, Wish, commit, lift, preview
+from cluster.forget.request import Preview, Wish, commit, lift, look
 from cluster.model import ApiKey
 from cluster.stores.protocols import ForgetJob, Selector
 from serve.api.auth import Reader, TheService, Writer
@@ -62,8 +62,7 @@ async def forget(
     )
     if given.dry_run:
         response.status_code = 200
-        async with service.ledger.transaction() as tx:
-            return ForgetAnswer(preview=_previewed(await preview(tx, wish)))
+        return ForgetAnswer(preview=_previewed(await look(service.ledger, wish)))
     job = await commit(
         service.ledger,
         wish,

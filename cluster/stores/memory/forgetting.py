@@ -52,8 +52,11 @@ class MemoryForgetting:
         found = [one for one in self._of(tenant) if one.revision.document_id in asked]
         return sorted(map(_holding, found), key=lambda one: one.revision_id)
 
-    async def derived(self, tenant: str, supports: Sequence[str]) -> list[str]:
-        asked = set(require(supports, "supports"))
+    async def derived(self, tenant: str, document_ids: Sequence[str]) -> list[str]:
+        named = set(require(document_ids, "document ids"))
+        asked = named | {
+            one.revision.origin for one in self._of(tenant) if one.revision.document_id in named
+        }
         return sorted(
             {
                 one.revision.document_id

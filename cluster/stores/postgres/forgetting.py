@@ -58,8 +58,8 @@ class PostgresForgetting:
             found.extend(_holding(row) for row in rows)
         return sorted(found, key=lambda one: one.revision_id)
 
-    async def derived(self, tenant: str, supports: Sequence[str]) -> list[str]:
-        asked = {"tenant": tenant, "supports": list(require(supports, "supports"))}
+    async def derived(self, tenant: str, document_ids: Sequence[str]) -> list[str]:
+        asked = {"tenant": tenant, "ids": list(require(document_ids, "document ids"))}
         return [row[0] for row in await self._sql.rows("derived", asked)]
 
     async def supports(self, tenant: str, document_ids: Sequence[str]) -> list[Support]:

@@ -62,7 +62,10 @@ ORDER BY r.revision_id
 
 -- name: derived, reads
 SELECT DISTINCT l.document_id
-FROM unnest(%(supports)s::text[]) AS asked(support)
+FROM (SELECT unnest(%(ids)s::text[]) AS support
+      UNION
+      SELECT s.origin FROM revisions s
+      WHERE s.tenant = %(tenant)s AND s.document_id = ANY(%(ids)s::text[])) AS asked
 JOIN lineage l
   ON l.tenant = %(tenant)s
  AND hashtextextended(l.support, 0) = hashtextextended(asked.support, 0)
