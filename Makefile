@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check up down eval bench clean
+.PHONY: help setup demo test check chaos up down eval bench clean
 
 help:
 	@echo "make demo   set up, start the local stack, ingest the examples, ask five questions"
 	@echo "make test   set up and run every test"
 	@echo "make check  format, lint, types, arrows"
+	@echo "make chaos  kill every part at every point, on all stores (an hour)"
 	@echo "make up     start the local stack       make down   stop it"
 	@echo "make eval   quality on the sets in DATA (default ../shared/data)"
 	@echo "make bench  ingest rate and query latency"
@@ -28,6 +29,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+chaos: setup
+	PYTHONPATH=tests $(BIN)/python -m chaos $(CHAOS)
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from chaos.harness import Kill, Outcome, Stage
-from chaos.places import embedded_stores, victims
+from chaos.places import PLACES, victims
 from cluster.kill_points import POINTS
 
 STORE_POINTS = (
@@ -28,26 +28,36 @@ HEADS = ("point", "killed", "recovered", "took", "lost", "ghosts", "twice", "sta
 
 def main() -> int:
     asked = _arguments()
-    with (
-        tempfile.TemporaryDirectory(prefix="palimpsest-chaos-") as folder,
-        embedded_stores(Path(folder)) as servers,
-    ):
-        stage = Stage(Path(folder) / "stage", servers)
-        began = time.monotonic()
-        expected = stage.undisturbed()
-        print(f"undisturbed: {expected.took_s:.0f} s, {len(stage.seen)} points reached")
-        kills = [one for one in _kills(victims(servers)) if _wanted(one, asked.only)]
-        outcomes = list(_played(stage, kills, expected))
-    took_s = time.monotonic() - began
-    bad = [outcome for outcome in outcomes if not outcome.good]
-    print(f"{len(outcomes)} kills in {took_s:.0f} s, {len(bad)} not as they should")
+    bad = [outcome for place in asked.on for outcome in _play(place, asked.only)]
     for outcome in bad:
         print(f"\n{_name(outcome)}: {outcome.error or outcome.difference}")
     return 1 if bad else 0
 
 
+def _play(place: str, only: Sequence[str]) -> list[Outcome]:
+    """What is not as it should be."""
+    began = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="palimpsest-chaos-") as folder,
+        PLACES[place](Path(folder)) as servers,
+    ):
+        stage = Stage(Path(folder) / "stage", servers)
+        undisturbed = stage.undisturbed()
+        never = sorted(set(POINTS) - stage.seen)
+        print(f"\n{place}: undisturbed {undisturbed.took_s:.0f} s", flush=True)
+        if never:
+            print(f"points that the scenario does not reach: {', '.join(never)}", flush=True)
+        kills = [one for one in _kills(victims(servers)) if _wanted(one, only)]
+        outcomes = list(_played(stage, kills, undisturbed))
+    bad = [outcome for outcome in outcomes if not outcome.good]
+    took_s = time.monotonic() - began
+    print(f"{place}: {len(outcomes)} kills in {took_s:.0f} s, {len(bad)} not as they should be")
+    return bad
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
+    parser.add_argument("--on", nargs="*", choices=[*PLACES], default=[*PLACES], help="all")
     parser.add_argument("--only", nargs="*", default=(), help="points that begin so")
     return parser.parse_args()
 
