@@ -173,26 +173,28 @@ def report(answers: Sequence[Asked], rankings: Rankings, *, marks: Mapping[str, 
     p50, p95 = statistics.median(latencies), latencies[int(0.95 * len(latencies))]
     print(f"latency p50 {p50:.0f} ms, p95 {p95:.0f} ms, max {latencies[-1]:.0f} ms")
     print(f"the two generations share {apart:.1f} of {TOP} neighbours")
+    since = 0.0
     for name, at in marks.items():
-        print(f"{name} at {at:.1f} s: {handover(good, near=at)}")
+        part = [one for one in good if since <= one.at < at + AFTER_S]
+        print(f"{name}: {handover(part)}")
+        since = at + AFTER_S
     for one in [one for one in answers if one.error][:5]:
         print(f"  failed at {one.at:.1f} s: {one.error[:200]}")
 
 
-def handover(answers: Sequence[Asked], *, near: float) -> str:
+def handover(answers: Sequence[Asked]) -> str:
     """The moments around a switch, as clients saw them."""
-    around = sorted(
-        (one for one in answers if near - 10 < one.at < near + AFTER_S), key=lambda one: one.at
-    )
-    if not around:
+    if not answers:
         return "no answers"
-    former, latter = around[0].generation, around[-1].generation
-    last = max((one.at for one in around if one.generation == former), default=near)
-    first = min((one.at for one in around if one.generation == latter), default=near)
-    slowest = max(one.took_s for one in around if abs(one.at - first) < NEAR_S) * 1000
+    ordered = sorted(answers, key=lambda one: one.at)
+    former, latter = ordered[0].generation, ordered[-1].generation
+    last = max(one.at for one in ordered if one.generation == former)
+    first = min(one.at for one in ordered if one.generation == latter)
+    slowest = max(one.took_s for one in ordered if abs(one.at - first) < NEAR_S) * 1000
     return (
-        f"{former} -> {latter}, last answer of the former {last - first:+.2f} s after the first "
-        f"of the latter, slowest answer within 2 s {slowest:.0f} ms"
+        f"{former} -> {latter} at {first:.1f} s; the last answer of the former "
+        f"{last - first:+.2f} s after the first of the latter, the slowest within 2 s of it "
+        f"{slowest:.0f} ms"
     )
 
 
