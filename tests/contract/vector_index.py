@@ -165,6 +165,28 @@ class VectorIndexContract:
         )
         assert score == pytest.approx(0.2, abs=1e-5)
 
+    async def test_a_row_that_is_being_replaced_is_never_absent(
+        self, index: VectorIndex, tenant: str
+    ) -> None:
+        names = {f"{tenant}-{n}" for n in range(20)}
+        await self.upsert(index, [row(name, tenant, version=0) for name in names])
+        found: list[set[str]] = []
+
+        async def read() -> None:
+            while not writing.done():
+                found.append(await ids_where(index, tenant, None, limit=50))
+                await asyncio.sleep(0)
+
+        async def write() -> None:
+            for version in range(1, 30):
+                await index.upsert([row(name, tenant, version=version) for name in names])
+
+        writing = asyncio.create_task(write())
+        await read()
+        await writing
+        assert found
+        assert all(seen == names for seen in found)
+
     async def test_a_field_that_is_gone_is_gone(self, index: VectorIndex, tenant: str) -> None:
         await self.upsert(
             index, [row(f"{tenant}-a", tenant, author="Ada", tags=("x",), authority=0.5)]
