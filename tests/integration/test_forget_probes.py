@@ -27,6 +27,7 @@ from serving import (
 )
 
 from cluster.model import Metadata, Scope, Turn
+from cluster.settings import ServeSettings
 from cluster.stores.protocols import Prepared
 from cluster.text.terms import QueryTerm, document_terms
 from contract.milvus_lite import MilvusLite, milvus_lite
@@ -173,7 +174,9 @@ async def test_no_probe_finds_it(house: House, how: str, count: int) -> None:
     beside = prepared("warden/turn", "I, the warden, stay where I was before.", turn=said)
     await fill(house.stores, [beside])
     key = await make_key(house.stores.ledger, role="admin")
-    app = application(service_on(house.stores, house.settings))
+    patient = ServeSettings(channel_deadline_s=20, deadline_s=30)  # late is not "not found"
+    settings = house.settings.model_copy(update={"serve": patient})
+    app = application(service_on(house.stores, settings))
     async with client_of(app, key) as client:
         before = await probe_http(client, gone[:3])  # and every cache is warm
         assert before.total() - before["asked"] >= before["asked"] * 0.9
