@@ -17,6 +17,7 @@ import random
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ class Asked:
     took_s: float
     generation: str = ""
     ranking: tuple[str, ...] = ()
-    partial: bool = False
+    partial: tuple[str, ...] = ()
     error: str = ""
 
 
@@ -74,7 +75,7 @@ async def ask(client: httpx.AsyncClient, question: str, *, began: float) -> Aske
         took_s=now - started,
         generation=body["generation"],
         ranking=tuple(body["explanation"]["rankings"].get("semantic", ())[:TOP]),
-        partial=bool(body["failures"]),
+        partial=tuple(f"{one['channel']}: {one['reason']}" for one in body["failures"]),
     )
 
 
@@ -165,7 +166,7 @@ def report(answers: Sequence[Asked], rankings: Rankings, *, marks: Mapping[str, 
         shared(*(one[question] for one in rankings.values()))
         for question in next(iter(rankings.values()))
     )
-    partial = sum(one.partial for one in good)
+    partial = sum(bool(one.partial) for one in good)
     print(
         f"answers {len(good):,}, failed {len(answers) - len(good)}, partial {partial}, "
         f"mixed generations {mixed}"
@@ -178,6 +179,8 @@ def report(answers: Sequence[Asked], rankings: Rankings, *, marks: Mapping[str, 
         part = [one for one in good if since <= one.at < at + AFTER_S]
         print(f"{name}: {handover(part)}")
         since = at + AFTER_S
+    for why, count in Counter(why for one in good for why in one.partial).most_common(5):
+        print(f"  partial {count} times: {why[:200]}")
     for one in [one for one in answers if one.error][:5]:
         print(f"  failed at {one.at:.1f} s: {one.error[:200]}")
 
