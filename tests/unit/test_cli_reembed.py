@@ -1,0 +1,31 @@
+"""`palimpsest reembed`: what it refuses before it starts anything."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import build
+from cluster.errors import InvalidRequest
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--status", "--abort"],
+        ["--roll-back", "--finish"],
+        ["--finish", "--no-centred"],
+        ["--roll-back", "--model", "other"],
+        ["--dry-run", "--status"],
+    ],
+)
+def test_one_action_at_a_time(arguments: list[str]) -> None:
+    result = CliRunner().invoke(build(), ["reembed", *arguments])
+    assert isinstance(result.exception, InvalidRequest)
+    assert "one of its actions at a time" in str(result.exception)
+
+
+def test_every_option_is_told() -> None:
+    told = CliRunner().invoke(build(), ["reembed", "--help"], terminal_width=200).output
+    for option in ("--dry-run", "--status", "--roll-back", "--finish", "--abort", "--grace"):
+        assert option in told
