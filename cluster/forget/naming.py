@@ -20,6 +20,9 @@ SAMPLES = 64
 
 GONE = "(forgotten)"
 
+WHOSE = ("owner", "agent")
+"""Arguments of a run that stay, unless the owner is forgotten: they tell whose it was."""
+
 _POSITION = re.compile(r" \([^()]*\)$")
 _OTHER = re.compile(r" as (.+?); only that one")
 
@@ -75,7 +78,7 @@ def scrubbed(
     clean = {}
     for key, value in arguments.items():
         named = key == selector.kind and value == selector.value
-        if named or (key != "owner" and names_it(value, names, needles.samples)):
+        if named or (key not in WHOSE and names_it(value, names, needles.samples)):
             clean[key] = GONE
         else:
             clean[key] = value
@@ -84,7 +87,7 @@ def scrubbed(
 
 def emptied(arguments: Mapping[str, str], selector: Selector) -> dict[str, str]:
     """All that was said of an upload, gone but for whose it was and who may see it."""
-    kept = {key: value for key, value in arguments.items() if key in ("owner", "agent")}
+    kept = {key: value for key, value in arguments.items() if key in WHOSE}
     if selector.kind == "owner":
         kept = dict.fromkeys(kept, GONE)
     return {**kept, "name": GONE}

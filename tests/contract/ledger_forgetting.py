@@ -371,6 +371,47 @@ class ForgettingContract:
             ("uploads", 1),
         }
 
+    async def test_words_of_our_own_are_no_residue(self, ledger: Ledger, key_file: KeyFile) -> None:
+        """A page may be called as a state, a stage or its tenant is."""
+        called = ("acme", "document", "index", "failed", "a name to be told from others")
+        pages = [prepared(name, f"{KEPT} In {name}.", metadata={"title": name}) for name in called]
+        await show(ledger, *pages)
+        await self.run(ledger, "run-1")
+        async with ledger.transaction() as tx:
+            problem = ItemProblem(
+                origin="file:///rest.md",
+                stage="index",
+                outcome="failed",
+                kind="document",
+                reason="x",
+            )
+            await tx.runs.add_problems("run-1", [problem])
+            owner = {"owner": "a name to be told from others", "name": "x"}
+            await tx.runs.start(self.made_run("run-2", arguments=owner))
+        jobs = [await self.forget(ledger, key_file, "item", document(one)) for one in pages]
+        await settle(ledger)
+        async with ledger.transaction() as tx:
+            for job in jobs:
+                work = self.work(job, key_file, await tx.forget_jobs.work(job.job_id))
+                assert await tx.forgetting.residue("acme", work.needles) == []
+            assert len((await tx.runs.get("acme", "run-1"))[1]) == 1
+
+    async def test_a_rebuild_that_is_finished_names_no_chunk(
+        self, ledger: Ledger, key_file: KeyFile
+    ) -> None:
+        one = prepared("a.md", KEPT)
+        await show(ledger, one)
+        async with ledger.transaction() as tx:
+            begun = await tx.rebuilds.begin(refills=(), total=2, now=NOW)
+            last = max(chunk_ids(one))
+            await tx.rebuilds.advance(begun.rebuild_id, owed_to=last, owed=2)
+            await tx.rebuilds.finish(begun.rebuild_id, now=NOW)
+        job = await self.forget(ledger, key_file, "item", document(one))
+        await settle(ledger)
+        async with ledger.transaction() as tx:
+            work = self.work(job, key_file, await tx.forget_jobs.work(job.job_id))
+            assert await tx.forgetting.residue("acme", work.needles) == []
+
     async def test_vectors_that_came_too_late_are_dropped(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from cluster.errors import InvalidRequest, NotFound
 from cluster.forget.key_files import KeyFile
 from cluster.forget.marks import MarkKey
-from cluster.forget.naming import emptied, is_upload, names_it, scrubbed, upload_meant
+from cluster.forget.naming import WHOSE, emptied, is_upload, names_it, scrubbed, upload_meant
 from cluster.forget.refusal import NO_KEY, OTHER_KEY, Buried, decide_refusals, marks_of
 from cluster.ids import sha256_hex, vector_key
 from cluster.model import Revision
@@ -206,14 +206,14 @@ class MemoryForgetting:
             "documents": [bool(ids.intersection(_ids_of(one))) for one in state.revisions.values()],
             "outbox": [chunk in ids for chunk, _ in state.outbox],
             "lineage": [told(one.revision.derived_from) for one in self._of(tenant)],
-            "runs": [told([*run.arguments.values(), run.error or ""]) for run in runs],
+            "runs": [told([*_said(run.arguments), run.error or ""]) for run in runs],
             "run_problems": [
                 told((one.origin, one.reason))
                 for run in runs
                 for one in state.problems.get(run.run_id, {}).values()
             ],
             "uploads": [
-                told((one.name, *one.arguments.values(), one.content.decode("utf-8", "replace")))
+                told((one.name, *_said(one.arguments), one.content.decode("utf-8", "replace")))
                 for one in state.uploads.values()
                 if one.tenant == tenant
             ],
@@ -350,6 +350,10 @@ class MemoryForgetJobs:
         if held is None or held[0] != tenant:
             raise NotFound(f"no receipt {receipt_id!r}")
         return held[1]
+
+
+def _said(arguments: Mapping[str, str]) -> Iterable[str]:
+    return (value for key, value in arguments.items() if key not in WHOSE)
 
 
 def _meant(held: HeldRevision, selector: Selector) -> bool:

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from psycopg import sql
 
+from cluster.forget.naming import WHOSE
 from cluster.stores.postgres.statements import STORE, Connection, translated
 from cluster.stores.protocols.forgetting import Finding, Needles
 
@@ -19,6 +20,13 @@ SPARED = frozenset({"schema_migrations", "api_keys", "forget_work", "receipts"})
 """Sealed, signed, or no business of documents: a key may well be an owner's who has no data."""
 
 VECTORS = frozenset({("embeddings", "vector")})
+
+OUR_WORDS = frozenset(
+    {"tenant", "state", "kind", "stage", "outcome", "operation", "fingerprint", "target"}
+    | {"vector_key", "mark", "selector", "key_id"}
+)
+"""Columns with words or hashes of our own, and names of tenants and encoders: there only ids count,
+as a page may be called "index" or as its tenant is. Of very many rows it is quick, too."""
 
 _TEXT = frozenset({"text", "character varying", "character", "name"})
 _JSON = frozenset({"json", "jsonb"})
@@ -34,6 +42,7 @@ async def find_residue(
     values = {
         "tenant": tenant,
         "ids": list(needles.ids),
+        "whose": list(WHOSE),
         "values": [*needles.ids, *needles.names],
         "patterns": [_pattern(sample) for sample in needles.samples],
         "json_patterns": [_pattern(_in_json(sample)) for sample in needles.samples],
@@ -61,14 +70,14 @@ def _condition(table: str, name: str, kind: str) -> sql.Composable | None:
     column = sql.SQL("t.{}").format(sql.Identifier(name))
     if table in SPARED or (table, name) in VECTORS:
         return None
-    if table in KEPT:
-        return (
-            sql.SQL("{} = ANY(%(ids)s::text[])").format(column)
-            if kind in _TEXT and name.endswith("_id")
-            else None
-        )
-    if kind in _TEXT:
+    if table in KEPT and not (kind in _TEXT and name.endswith("_id")):
+        return None
+    if table in KEPT or name in OUR_WORDS:
+        form = "({0} = ANY(%(ids)s::text[]))" if kind in _TEXT else None
+    elif kind in _TEXT:
         form = "({0} = ANY(%(values)s::text[]) OR {0} LIKE ANY(%(patterns)s::text[]))"
+    elif kind in _JSON and name == "arguments":
+        form = "(({0} - %(whose)s::text[])::text LIKE ANY(%(json_patterns)s::text[]))"
     elif kind in _JSON:
         form = "({0}::text LIKE ANY(%(json_patterns)s::text[]))"
     elif kind == "ARRAY":
@@ -76,8 +85,8 @@ def _condition(table: str, name: str, kind: str) -> sql.Composable | None:
     elif kind == "bytea":
         form = "EXISTS (SELECT FROM unnest(%(raw)s::bytea[]) AS n WHERE position(n IN {0}) > 0)"
     else:
-        return None
-    return sql.SQL(form).format(column)
+        form = None
+    return sql.SQL(form).format(column) if form else None
 
 
 def _inside(columns: set[str], table: str) -> sql.Composable:

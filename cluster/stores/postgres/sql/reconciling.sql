@@ -81,4 +81,5 @@ ON CONFLICT ((finished_at IS NULL)) WHERE finished_at IS NULL DO UPDATE SET
 UPDATE rebuilds SET owed_to = %(owed_to)s, owed = %(owed)s WHERE rebuild_id = %(id)s
 
 -- name: finish_rebuild
-UPDATE rebuilds SET finished_at = %(now)s WHERE rebuild_id = %(id)s AND finished_at IS NULL
+-- The place where it was is a chunk id, which may be forgotten one day.
+UPDATE rebuilds SET finished_at = %(now)s, owed_to = '' WHERE rebuild_id = %(id)s AND finished_at IS NULL
