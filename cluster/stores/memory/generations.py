@@ -18,7 +18,13 @@ from cluster.stores.generation_rules import (
     other_encoder,
 )
 from cluster.stores.memory.state import State
-from cluster.stores.protocols import Backlog, GenerationState, HeldGeneration, Progress, UnencodedText
+from cluster.stores.protocols import (
+    Backlog,
+    GenerationState,
+    HeldGeneration,
+    Progress,
+    UnencodedText,
+)
 
 _ORDER: tuple[GenerationState, ...] = ("active", "grace", "building", "gone")
 

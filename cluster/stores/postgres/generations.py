@@ -18,7 +18,13 @@ from cluster.stores.generation_rules import (
     other_encoder,
 )
 from cluster.stores.postgres.statements import Connection, Statements
-from cluster.stores.protocols import Backlog, GenerationState, HeldGeneration, Progress, UnencodedText
+from cluster.stores.protocols import (
+    Backlog,
+    GenerationState,
+    HeldGeneration,
+    Progress,
+    UnencodedText,
+)
 
 
 class PostgresGenerations:
