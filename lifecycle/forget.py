@@ -28,7 +28,8 @@ from lifecycle.residue import present_needles, residue
 LEASE = "forget"
 POLL_S = 0.2
 WITHIN_S = 120.0
-"""After so long without an end a job is left to the next one who comes."""
+"""After so long without an end a job is left to the next one who comes. A search that has begun is
+not broken off: of a large index it may take longer, and would never come to its end."""
 
 Say = Callable[[str], None]
 
@@ -62,18 +63,15 @@ async def finish(ground: Ground, job: ForgetJob, *, within_s: float = WITHIN_S) 
         if job.state == "finished":
             return job
         work = unseal(_mark_key(ground.tombstone_key), sealed)
-        try:
-            async with asyncio.timeout(within_s):
-                await _finish(ground, job, work)
-        except TimeoutError:
-            pass
+        await _finish(ground, job, work, until=_now_s() + within_s)
     async with ground.ledger.transaction() as tx:
         return await tx.forget_jobs.get(job.tenant, job.job_id)
 
 
-async def _finish(ground: Ground, job: ForgetJob, work: Work) -> None:
+async def _finish(ground: Ground, job: ForgetJob, work: Work, *, until: float) -> None:
     await _drop_dead_collections(ground)
-    await _drained(ground, job, work)
+    if not await _drained(ground, job, work, until=until):
+        return
     reached("forget.drained")
     while True:
         await _scrub(ground, job, work)
@@ -81,22 +79,26 @@ async def _finish(ground: Ground, job: ForgetJob, work: Work) -> None:
         if not found:
             break
         await _progress(ground, job, waits_for=_told(found))
+        if _now_s() > until:
+            return
         await asyncio.sleep(POLL_S)
     await _progress(ground, job, waits_for="the receipt")
     await _sign(ground, job, work)
 
 
-async def _drained(ground: Ground, job: ForgetJob, work: Work) -> None:
+async def _drained(ground: Ground, job: ForgetJob, work: Work, *, until: float) -> bool:
     told = ""
     while True:
         async with ground.ledger.transaction() as tx:
             owed = await tx.forgetting.owed(work.chunk_ids) if work.chunk_ids else 0
         if not owed:
-            return
+            return True
         waits_for = f"the indexes: {owed:,} rows to be removed"
         if waits_for != told:
             told = waits_for
             await _progress(ground, job, waits_for=waits_for, state="draining")
+        if _now_s() > until:
+            return False
         await asyncio.sleep(POLL_S)
 
 
@@ -190,6 +192,10 @@ def sections_of(
         },
         "stays": {"needs_recompute": list(work.recompute)},
     }
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _mark_key(key_file: KeyFile) -> MarkKey:

@@ -22,12 +22,14 @@ from serving import (
     make_key,
     prepared,
     service_on,
+    views_of,
 )
 
 from cluster.errors import Forgotten
 from cluster.forget.receipts import Signer, verify
 from cluster.forget.request import lift
 from cluster.model import Metadata, Run, Scope
+from cluster.stores.memory.text_index import MemoryTextIndex
 from cluster.stores.protocols import ForgetJob, Prepared
 from contract.milvus_lite import MilvusLite, milvus_lite
 from contract.postgres import wipe
@@ -168,6 +170,25 @@ async def test_what_is_still_there_keeps_the_receipt_back(house: House) -> None:
     async with house.stores.ledger.transaction() as tx:
         await tx.uploads.delete("late")
     assert (await finish(house.ground, job, within_s=60)).state == "finished"
+
+
+async def test_a_search_that_takes_long_comes_to_its_end(tmp_path: Path) -> None:
+    """Of a large index it takes longer than a job is waited for."""
+    house = memory_house(tmp_path)
+    one = prepared("a.md", ENGLISH)
+    await fill(house.stores, [one])
+    job = await house.ask("document", document(one))
+    await house.drain()
+    slow = replace(house.stores, text_index=SlowScan())
+    ground = replace(house.ground, views=views_of(slow))
+    assert (await finish(ground, job, within_s=0.1)).state == "finished"
+
+
+class SlowScan(MemoryTextIndex):
+    async def scan(self) -> AsyncIterator[list[tuple[str, int]]]:
+        await asyncio.sleep(0.5)
+        async for batch in super().scan():
+            yield batch
 
 
 async def test_rows_that_an_index_still_has_are_found(house: House) -> None:
