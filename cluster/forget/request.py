@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,8 +16,8 @@ from cluster.errors import InvalidRequest, NotFound
 from cluster.forget.key_files import KeyFile
 from cluster.forget.lineage import decide_fate
 from cluster.forget.marks import MarkKey, selector_mark, selector_tombstones, tombstones_of
-from cluster.forget.naming import needles_of
-from cluster.ids import content_id
+from cluster.forget.naming import needles_of, sentences_of
+from cluster.ids import content_id, sha256_hex
 from cluster.kill_points import reached
 from cluster.stores.checks import storable
 from cluster.stores.protocols import Ledger, Transaction
@@ -114,7 +114,7 @@ async def preview(tx: Transaction, wish: Wish, *, shown: int = 20) -> Preview:
         for one in await tx.forgetting.holdings(wish.tenant, part):
             revisions += 1
             chunks += len(one.vector_keys)
-            contents.add(one.text)
+            contents.add(sha256_hex(one.text) if one.text else "")
             if len(named) < shown and one.state != "deleted":
                 named.append(f"{one.document_id}  {one.title or one.path}  ({one.origin})")
     places = 0 if wish.selector.kind == "item" else len(plan.named)
@@ -174,15 +174,15 @@ async def _carry_out(
     receipt_id = content_id("rcp", job_id)
     stones = selector_tombstones(key, wish.tenant, wish.selector, owner=wish.owner, now=now)
     await tx.forgetting.bury(wish.tenant, receipt_id, stones, now=now)
-    holdings: list[Holding] = []
+    holdings: list[Holding] = []  # of all documents, so without their texts
     places = frozenset(plan.named if wish.selector.kind != "item" else ())
     counts: dict[str, int] = {}
-    for part in _parts(plan.documents):
+    for part in _parts(sorted(plan.documents)):  # locked in this order, as everybody does
         held = await tx.forgetting.holdings(wish.tenant, part)
         stones = tombstones_of(key, wish.tenant, held, places=places)
         await tx.forgetting.bury(wish.tenant, receipt_id, stones, now=now)
         _count(counts, await tx.forgetting.erase(wish.tenant, part))
-        holdings.extend(held)
+        holdings.extend(replace(one, text="\n".join(sentences_of(one.text))) for one in held)
     if plan.recompute:
         former = await tx.forgetting.erase_former(wish.tenant, plan.recompute)
         _count(counts, {"revisions": former})

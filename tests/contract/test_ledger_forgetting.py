@@ -31,3 +31,9 @@ class TestPostgresForgetting(ForgettingContract):
         )
         yield ledger
         await ledger.close()
+
+    async def test_runs_and_problems_of_all_pages_are_scrubbed(
+        self, ledger: Ledger, key_file: KeyFile, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("cluster.stores.postgres.forgetting.PAGE_ROWS", 2)
+        await self.test_runs_problems_and_uploads_name_it_no_more(ledger, key_file)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
+from typing import Any
 
 from cluster.errors import InvalidRequest, NotFound
 from cluster.forget.key_files import KeyFile
@@ -28,6 +29,9 @@ LOCK_SPACE = 0x70616C66  # "palf": keeps these advisory locks apart from leases 
 
 AT_ONCE = 500
 """Documents or revisions of one statement: of very many it would not be done in time."""
+
+PAGE_ROWS = 2000
+"""Runs or problems that are looked at together."""
 
 
 class PostgresForgetting:
@@ -105,12 +109,9 @@ class PostgresForgetting:
     ) -> dict[str, int]:
         names = frozenset((*needles.names, *needles.ids))
         dropped = await self._scrub_uploads(tenant, names, selector) if uploads else []
-        rows = await self._sql.rows("problems_of_tenant", {"tenant": tenant})
-        named = [row[0] for row in rows if names_it(f"{row[1]}\n{row[2]}", names, needles.samples)]
-        if named:
-            await self._sql.run("drop_problems", {"ids": named})
+        problems = await self._scrub_problems(tenant, needles, names)
         runs = await self._scrub_runs(tenant, needles, names, selector, (*run_ids, *dropped))
-        return {"uploads": len(dropped), "run_problems": len(named), "runs": runs}
+        return {"uploads": len(dropped), "run_problems": problems, "runs": runs}
 
     async def drop_vectors(self, vector_keys: Sequence[str]) -> int:
         dropped = 0
@@ -208,6 +209,18 @@ class PostgresForgetting:
             await self._sql.run("end_runs", {"ids": meant})
         return meant
 
+    async def _scrub_problems(self, tenant: str, needles: Needles, names: frozenset[str]) -> int:
+        dropped = 0
+        async for page in self._pages("problems_of_tenant", tenant, after=0):
+            named = [
+                problem_id
+                for problem_id, origin, reason in page
+                if names_it(f"{origin}\n{reason}", names, needles.samples)
+            ]
+            if named:
+                dropped += await self._sql.run("drop_problems", {"ids": named})
+        return dropped
+
     async def _scrub_runs(
         self,
         tenant: str,
@@ -220,16 +233,27 @@ class PostgresForgetting:
         bring = {row[0] for row in await self._sql.rows("runs_that_still_bring", asked)}
         only = set(run_ids) - bring
         changed = 0
-        for run_id, arguments, error in await self._sql.rows("runs_of_tenant", {"tenant": tenant}):
-            if run_id in only and is_upload(arguments):
-                clean = emptied(arguments, selector)
-            else:
-                clean = scrubbed(arguments, needles, names, selector)
-            told = None if error and names_it(error, names, needles.samples) else error
-            if (clean, told) != (arguments, error):
-                row = {"run_id": run_id, "arguments": json.dumps(clean), "error": told}
-                changed += await self._sql.run("rewrite_run", row)
+        async for page in self._pages("runs_of_tenant", tenant, after=""):
+            for run_id, arguments, error in page:
+                if run_id in only and is_upload(arguments):
+                    clean = emptied(arguments, selector)
+                else:
+                    clean = scrubbed(arguments, needles, names, selector)
+                told = None if error and names_it(error, names, needles.samples) else error
+                if (clean, told) != (arguments, error):
+                    row = {"run_id": run_id, "arguments": json.dumps(clean), "error": told}
+                    changed += await self._sql.run("rewrite_run", row)
         return changed
+
+    async def _pages(
+        self, statement: str, tenant: str, *, after: int | str
+    ) -> AsyncIterator[list[tuple[Any, ...]]]:
+        """All rows, in the order of the first column: of years of runs there are very many."""
+        while page := await self._sql.rows(
+            statement, {"tenant": tenant, "after": after, "limit": PAGE_ROWS}
+        ):
+            yield page
+            after = page[-1][0]
 
     def _key(self) -> MarkKey:
         if self._key_file is None:

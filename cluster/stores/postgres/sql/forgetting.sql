@@ -145,7 +145,10 @@ WHERE l.tenant = %(tenant)s
   AND l.support = gone.support
 
 -- name: runs_of_tenant, reads
-SELECT run_id, arguments, error FROM runs WHERE tenant = %(tenant)s
+SELECT run_id, arguments, error FROM runs
+WHERE tenant = %(tenant)s AND run_id > %(after)s
+ORDER BY run_id
+LIMIT %(limit)s
 
 -- name: rewrite_run
 UPDATE runs SET arguments = %(arguments)s::jsonb, error = %(error)s WHERE run_id = %(run_id)s
@@ -157,7 +160,9 @@ WHERE r.tenant = %(tenant)s AND r.run_id = ANY(%(ids)s::text[])
 -- name: problems_of_tenant, reads
 SELECT p.problem_id, p.origin, p.reason
 FROM run_problems p JOIN runs r ON r.run_id = p.run_id
-WHERE r.tenant = %(tenant)s
+WHERE r.tenant = %(tenant)s AND p.problem_id > %(after)s
+ORDER BY p.problem_id
+LIMIT %(limit)s
 
 -- name: drop_problems
 DELETE FROM run_problems WHERE problem_id = ANY(%(ids)s::bigint[])
