@@ -1,6 +1,8 @@
-"""Code that knows only the first schema goes on beside code that knows the outbox of today."""
+"""The outbox in PostgreSQL beside other transactions, and beside code of the first schema."""
 
 from __future__ import annotations
+
+import asyncio
 
 import psycopg
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from cluster.settings import PostgresSettings
 from cluster.stores.postgres.ledger import PostgresLedger
 from cluster.stores.protocols import Failure
-from contract.samples import NOW, chunk_ids, prepared, put
+from contract.samples import NOW, chunk_ids, prepared, put, show
 
 pytestmark = pytest.mark.stores
 
@@ -61,3 +63,28 @@ async def test_former_statements_still_owe_take_and_finish(database_url: str) ->
         assert {each.target for each in await tx.outbox.take(limit=9)} == {"newer"}
         assert list(await tx.documents.publishable(limit=9)) == [one.revision.revision_id]
     await ledger.close()
+
+
+async def test_rows_are_owed_anew_in_one_order(database_url: str) -> None:
+    """By chunk and by revision, two at once: neither has what the other waits for."""
+    settings = PostgresSettings()
+    ledger = await PostgresLedger.open(database_url, settings)
+    pages = [prepared(f"{name}.md", "Some words in a row. " * 400, pieces=200) for name in "abc"]
+    await show(ledger, *pages)
+    ids = chunk_ids(*pages)
+
+    async def by_chunk() -> None:
+        for _ in range(20):
+            async with ledger.transaction() as tx:
+                await tx.documents.requeue(ids)
+
+    async def by_revision() -> None:
+        for _ in range(20):
+            async with ledger.transaction() as tx:
+                revisions = [one.revision.revision_id for one in pages]
+                await tx.documents._queue(revisions, operation="upsert")  # noqa: SLF001
+
+    try:
+        await asyncio.gather(by_chunk(), by_chunk(), by_revision(), by_revision())
+    finally:
+        await ledger.close()

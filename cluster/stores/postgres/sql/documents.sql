@@ -138,6 +138,7 @@ WITH written AS (
         chunk_id text, revision_id text, ordinal integer, start_at integer, end_at integer,
         text text, context text, heading_path text[], token_count integer, page integer,
         vector_key text)
+    ORDER BY chunk_id
     ON CONFLICT (chunk_id) DO UPDATE SET row_version = EXCLUDED.row_version
     RETURNING chunk_id, revision_id, row_version
 )
@@ -157,9 +158,14 @@ FROM json_to_recordset(%(rows)s::json)
 ON CONFLICT DO NOTHING
 
 -- name: queue_revisions
-WITH bumped AS (
+-- Whoever owes rows anew takes them in the order of ids: two at once would be stuck otherwise.
+WITH held AS MATERIALIZED (
+    SELECT c.chunk_id FROM chunks c WHERE c.revision_id = ANY(%(ids)s::text[])
+    ORDER BY c.chunk_id
+    FOR NO KEY UPDATE
+), bumped AS (
     UPDATE chunks c SET row_version = nextval('row_versions')
-    WHERE c.revision_id = ANY(%(ids)s::text[])
+    FROM held WHERE c.chunk_id = held.chunk_id
     RETURNING c.chunk_id, c.revision_id, c.row_version
 )
 INSERT INTO outbox (chunk_id, revision_id, tenant, version, operation)
@@ -173,9 +179,13 @@ ON CONFLICT (chunk_id) DO UPDATE SET
 -- name: queue_chunks
 WITH asked AS (
     SELECT DISTINCT a.chunk_id FROM unnest(%(ids)s::text[]) AS a(chunk_id)
+), held AS MATERIALIZED (
+    SELECT c.chunk_id FROM chunks c WHERE c.chunk_id = ANY(%(ids)s::text[])
+    ORDER BY c.chunk_id
+    FOR NO KEY UPDATE
 ), bumped AS (
     UPDATE chunks c SET row_version = nextval('row_versions')
-    WHERE c.chunk_id = ANY(%(ids)s::text[])
+    FROM held WHERE c.chunk_id = held.chunk_id
     RETURNING c.chunk_id, c.revision_id, c.row_version
 )
 INSERT INTO outbox (chunk_id, revision_id, tenant, version, operation)
@@ -237,29 +247,32 @@ FROM unnest(%(ids)s::text[], %(flags)s::boolean[]) AS n(revision_id, flag)
 WHERE r.revision_id = n.revision_id
 
 -- name: visible, reads
-WITH hits AS MATERIALIZED (
-    SELECT c.chunk_id, c.revision_id, c.ordinal, c.start_at, c.end_at, c.text, c.context,
-           c.heading_path, c.token_count, c.page,
-           r.document_id, r.kind, r.source, r.path, r.edition, r.edition_key, r.newest_edition,
-           r.content_sha256, r.owner, r.recorded_at,
-           r.title, r.author, r.language, r.source_type, r.source_url, r.published_at,
-           r.updated_at, r.product, r.product_version, r.api_version, r.authority, r.license,
-           r.quote_policy, r.tags, r.provenance::text,
-           r.conversation, r.session, r.turn_ordinal, r.speaker, r.said_at
-    FROM chunks c
-    JOIN revisions r ON r.revision_id = c.revision_id
-    WHERE c.chunk_id = ANY(%(ids)s::text[])
-      AND r.state = 'visible'
-      AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
-), editions AS (
-    SELECT e.document_id, array_agg(e.edition ORDER BY e.edition_key DESC, e.edition DESC) AS shown
-    FROM revisions e
-    WHERE e.tenant = %(tenant)s AND e.state = 'visible' AND e.edition <> ''
-      AND e.document_id IN (SELECT hits.document_id FROM hits WHERE hits.kind = 'document')
-    GROUP BY e.document_id
+-- Step by step from the ids on: without statistics (a table that has just grown) the planner
+-- would rather read all of a tenant. OFFSET 0 keeps it from turning the steps around.
+WITH asked AS MATERIALIZED (
+    SELECT c.* FROM chunks c WHERE c.chunk_id = ANY(%(ids)s::text[])
 )
-SELECT hits.*, editions.shown
-FROM hits LEFT JOIN editions ON editions.document_id = hits.document_id
+SELECT c.chunk_id, c.revision_id, c.ordinal, c.start_at, c.end_at, c.text, c.context,
+       c.heading_path, c.token_count, c.page,
+       r.document_id, r.kind, r.source, r.path, r.edition, r.edition_key, r.newest_edition,
+       r.content_sha256, r.owner, r.recorded_at,
+       r.title, r.author, r.language, r.source_type, r.source_url, r.published_at,
+       r.updated_at, r.product, r.product_version, r.api_version, r.authority, r.license,
+       r.quote_policy, r.tags, r.provenance::text,
+       r.conversation, r.session, r.turn_ordinal, r.speaker, r.said_at,
+       editions.shown
+FROM asked c
+CROSS JOIN LATERAL (
+    SELECT * FROM revisions v WHERE v.revision_id = c.revision_id OFFSET 0
+) AS r
+LEFT JOIN LATERAL (
+    SELECT array_agg(e.edition ORDER BY e.edition_key DESC, e.edition DESC) AS shown
+    FROM revisions e
+    WHERE e.tenant = r.tenant AND e.document_id = r.document_id
+      AND e.state = 'visible' AND e.edition <> ''
+) AS editions ON r.kind = 'document'
+WHERE r.state = 'visible'
+  AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
 
 -- name: place, reads
 SELECT r.revision_id, c.ordinal, r.kind, r.document_id, r.source, r.conversation, r.session,

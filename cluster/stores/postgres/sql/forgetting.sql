@@ -97,9 +97,13 @@ WHERE r.tenant = %(tenant)s AND r.document_id = ANY(%(ids)s::text[])
 ORDER BY r.revision_id
 
 -- name: queue_removal
-WITH bumped AS (
+WITH held AS MATERIALIZED (
+    SELECT c.chunk_id FROM chunks c WHERE c.revision_id = ANY(%(ids)s::text[])
+    ORDER BY c.chunk_id
+    FOR NO KEY UPDATE
+), bumped AS (
     UPDATE chunks c SET row_version = nextval('row_versions')
-    WHERE c.revision_id = ANY(%(ids)s::text[])
+    FROM held WHERE c.chunk_id = held.chunk_id
     RETURNING c.chunk_id, c.revision_id, c.row_version
 )
 INSERT INTO outbox (chunk_id, revision_id, tenant, version, operation)
