@@ -20,6 +20,7 @@ import ray
 import ray.data
 from ray.data import ActorPoolStrategy, DataContext
 from ray.util.annotations import RayDeprecationWarning
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cluster.clock import SystemClock
 from cluster.errors import PalimpsestError, StackError
@@ -38,8 +39,9 @@ _MAX_BLOCKS = 256
 _STAGE_CPUS = 0.25
 _IN_FLIGHT = 4
 _MAX_RESTARTS = 10
-_MAX_TASK_RETRIES = 2
-"""What ends its process again and again (a crash of a parser, too little memory) ends the run."""
+_MAX_TASK_RETRIES = 3
+"""What ends its process again and again (a crash of a parser, too little memory) ends the run; the
+tries and the pauses between them (`ingest.open`) outlast the loss of a node."""
 
 Table = Any
 """A `pyarrow.Table` with the one column of `_SCHEMA`."""
@@ -72,7 +74,7 @@ def _pipeline(
     dataset = _stage(dataset, PrepareBlocks, (plan,), actors=ingest.parsers)
     if dry_run:
         return _stage(dataset, DryBlocks, (), actors=1)
-    claims = ray.remote(LocalClaims).options(num_cpus=0, max_restarts=-1, max_task_retries=-1)
+    claims = ray.remote(LocalClaims).options(num_cpus=0, scheduling_strategy=_beside_us())
     dataset = _stage(
         dataset,
         EmbedBlocks,
@@ -81,6 +83,12 @@ def _pipeline(
         gpus=ingest.encoder_gpus,
     )
     return _stage(dataset, WriteBlocks, (plan,), actors=1)
+
+
+def _beside_us() -> NodeAffinitySchedulingStrategy:
+    """On the node of this process: what was claimed is lost only together with the run."""
+    here = ray.get_runtime_context().get_node_id()
+    return NodeAffinitySchedulingStrategy(node_id=here, soft=False)
 
 
 def _stage(

@@ -25,6 +25,13 @@ from ingest.run import Surroundings
 from ingest.sources import Unit
 from ingest.stages import Bundle
 
+_PATIENT = {
+    "RAY_task_actor_unavailable_retry_delay_base_ms": "12000",
+    "RAY_task_actor_unavailable_retry_max_delay_ms": "60000",
+}
+"""Ray notices the loss of a node after 15 to 65 s, and until then sends work there. The first
+pauses are a tenth of a second by default, so that every try would be used up at once."""
+
 
 @contextmanager
 def open_surroundings(
@@ -110,7 +117,7 @@ def _standard_error_to(said: TextIO) -> Iterator[None]:
 
 def connect_ray(settings: Settings) -> bool:
     """Connect this process to the Ray of the settings. False when it was connected before."""
-    os.environ.update({"RAY_BACKEND_LOG_LEVEL": "fatal", **ray_environment(settings)})
+    os.environ.update({"RAY_BACKEND_LOG_LEVEL": "fatal", **_PATIENT, **ray_environment(settings)})
     import ray
 
     if ray.is_initialized():
