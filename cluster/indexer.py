@@ -277,12 +277,13 @@ class Indexer:
         failures = [self._failure(one, why, now=now) for one, why in written.failures.items()]
         done = [one for one in entries if one not in written.failures]
         async with self._ledger.transaction() as tx:
+            # First, as whoever retires a generation takes it before what is owed to it.
+            for target, chunks in written.owed.items():
+                await tx.outbox.owe(chunks, target=target)
             if done:
                 await tx.outbox.done(done)
             if failures:
                 await tx.outbox.failed(failures, now=now)
-            for target, chunks in written.owed.items():
-                await tx.outbox.owe(chunks, target=target)
             if self._slots is not None:
                 await tx.outbox.wake()  # another shard may have to show what is complete now
         reached("indexer.done")

@@ -268,6 +268,24 @@ class GenerationsContract:
             await tx.generations.retire(NEW.fingerprint, now=LATER)
             assert await tx.outbox.take(limit=9) == []
 
+    async def test_nothing_is_owed_to_a_generation_that_is_gone(self, ledger: Ledger) -> None:
+        """Nobody would ever work it off, and it would count as open for ever."""
+        one = prepared()
+        await start(ledger, one)
+        await settle(ledger)
+
+        async def owe_late() -> None:
+            async with ledger.transaction() as tx:
+                await tx.outbox.owe(chunk_ids(one), target=NEW.fingerprint)
+
+        async with ledger.transaction() as tx:
+            await tx.generations.retire(NEW.fingerprint, now=LATER)
+            late = asyncio.create_task(owe_late())
+            await asyncio.sleep(0.2)
+        await late
+        async with ledger.transaction() as tx:
+            assert (await tx.outbox.lag())[0] == 0
+
     async def test_switch_and_puts_at_once_never_leave_a_text_behind(self, ledger: Ledger) -> None:
         await start(ledger)
         batch = [prepared(f"{number}.md", f"{number} text of {number}") for number in range(12)]

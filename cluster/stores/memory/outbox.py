@@ -51,7 +51,11 @@ class MemoryOutbox:
 
     async def owe(self, chunk_ids: Sequence[str], *, target: str) -> None:
         require_target(target)
-        for chunk_id in sorted(set(require(chunk_ids, "chunk ids"))):
+        asked = sorted(set(require(chunk_ids, "chunk ids")))
+        generation = self._state.generations.get(target)
+        if generation is not None and generation.state == "gone":
+            return
+        for chunk_id in asked:
             version = next(self._state.numbers)
             self._state.queue(chunk_id, "upsert", version=version, target=target)
 

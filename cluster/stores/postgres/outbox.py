@@ -52,6 +52,8 @@ class PostgresOutbox:
 
     async def owe(self, chunk_ids: Sequence[str], *, target: str) -> None:
         asked = {"ids": list(require(chunk_ids, "chunk ids")), "target": require_target(target)}
+        if await self._sql.rows("state_of_target", {"target": target}) == [("gone",)]:
+            return
         await self._sql.run("owe", asked)
         await self.wake()
 

@@ -99,7 +99,8 @@ class Outbox(Protocol):
 
     async def owe(self, chunk_ids: Sequence[str], *, target: str) -> None:
         """Owe these chunks to the vector index of one generation. The row's version stays, so
-        that the other indexes are not behind. An empty `target` is `InvalidRequest`."""
+        that the other indexes are not behind. One that is gone is owed nothing. An empty
+        `target` is `InvalidRequest`."""
         ...
 
     async def drop_target(self, target: str) -> int:

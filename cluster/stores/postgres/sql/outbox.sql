@@ -46,6 +46,10 @@ FROM taken
 ORDER BY taken.turn, taken.entry_id
 LIMIT %(limit)s
 
+-- name: state_of_target
+-- It stays so until the transaction ends: retiring waits, and then drops what is owed.
+SELECT g.state FROM generations g WHERE g.fingerprint = %(target)s FOR KEY SHARE
+
 -- name: owe
 INSERT INTO outbox_of_generation (chunk_id, target, version)
 SELECT asked.chunk_id, %(target)s, nextval('row_versions')
