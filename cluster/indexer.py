@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
@@ -52,6 +53,8 @@ BULK_ROWS = 1000
 QUIET = timedelta(seconds=30)
 """An idle time after which fewer rows are flushed, too."""
 
+COUNT_EVERY_S = 1.0
+
 FIRST_TRY_REST = timedelta(seconds=1)
 """Rest of an entry whose row was refused; doubles with each attempt up to `MAX_TRY_REST`."""
 
@@ -68,8 +71,8 @@ _log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexerStatus:
     """Totals since this indexer was made. `open_entries`, `set_aside`, `lag` as of the last
-    drain; `rows_per_s` over the last drain that did something; `stuck` revisions are not found
-    in an index however often they are written."""
+    drain, or of a second before it; `rows_per_s` over the last drain that did something; `stuck`
+    revisions are not found in an index however often they are written."""
 
     active: bool = False
     open_entries: int = 0
@@ -118,6 +121,7 @@ class Indexer:
         self._late = LateWrites()
         self._probes: dict[str, _Probes] = {}
         self._unflushed = 0
+        self._counted_s = -math.inf
         self._last_write: datetime | None = None
 
     def status(self) -> IndexerStatus:
@@ -136,10 +140,7 @@ class Indexer:
         await self._owe_late_writes()
         done = await self._work_off(limit, lease)
         await self.publish_found()
-        async with self._ledger.transaction() as tx:
-            count, age = await tx.outbox.lag()
-            aside = await tx.outbox.aside()
-        self._status = replace(self._status, open_entries=count, lag=age, set_aside=aside)
+        await self._count_owed(idle=not done)
         return done
 
     async def publish_found(self) -> int:
@@ -220,6 +221,16 @@ class Indexer:
             self._late.owed(due)
             self._count(requeued=len(due))
 
+    async def _count_owed(self, *, idle: bool) -> None:
+        """Counting reads the whole outbox, so under way only now and then."""
+        now_s = asyncio.get_running_loop().time()
+        if idle or now_s - self._counted_s > COUNT_EVERY_S:
+            async with self._ledger.transaction() as tx:
+                count, age = await tx.outbox.lag()
+                aside = await tx.outbox.aside()
+            self._counted_s = now_s
+            self._status = replace(self._status, open_entries=count, lag=age, set_aside=aside)
+
     async def _work_off(self, limit: int, lease: Lease | None) -> int:
         started = asyncio.get_running_loop().time()
         now = self._clock.now()
@@ -231,6 +242,8 @@ class Indexer:
                 limit=limit, targets=list(live), now=now, slots=self._slots
             )
         reached("indexer.taken")
+        if not entries:
+            return 0
         # Asked again: a generation that is live since before an entry was made must get it.
         live = await self._views.vector_indexes()
         entries = [one for one in entries if not one.target or one.target in live]

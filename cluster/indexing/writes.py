@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from cluster.errors import StoreRejected
+from cluster.errors import InvalidRequest, StoreRejected
 from cluster.kill_points import reached
 from cluster.stores.protocols import (
     EVERYWHERE,
@@ -138,7 +138,7 @@ async def _write(
         return {}
     try:
         await upsert(rows)
-    except StoreRejected as error:
+    except (StoreRejected, InvalidRequest) as error:
         if len(rows) == 1:
             return {rows[0].row.chunk_id: str(error)}
         middle = len(rows) // 2

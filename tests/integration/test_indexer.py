@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from cluster.errors import StoreRejected, StoreUnavailable
+from cluster.errors import InvalidRequest, StoreRejected, StoreUnavailable
 from cluster.indexer import MAX_TRY_REST, Indexer
 from cluster.model import Scope
 from cluster.settings import IndexerSettings, PostgresSettings
@@ -17,7 +17,7 @@ from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.memory.text_index import MemoryTextIndex
 from cluster.stores.memory.vector_index import MemoryVectorIndex
 from cluster.stores.postgres.ledger import PostgresLedger
-from cluster.stores.protocols import Ledger, Prepared, VectorRow
+from cluster.stores.protocols import Ledger, Prepared, TextRow, VectorRow
 from cluster.stores.views import FixedViews
 from contract.postgres import wipe
 from contract.samples import DIM, FINGERPRINT, NOW, chunk_ids, prepared, put, vector_of, vectors_of
@@ -216,6 +216,27 @@ async def test_a_refused_chunk_hides_only_its_document(house: House) -> None:
     await exhaust(indexer)
     assert await house.shown(bad) == {"bad.md"}
     assert indexer.status().set_aside == 0
+
+
+async def test_a_row_that_an_index_cannot_make_sense_of_holds_up_no_other(house: House) -> None:
+    bad, good = prepared("bad.md", "A row with a wrong field."), prepared("good.md")
+    house.texts = PickyTexts(bad.chunks[0].chunk_id)
+    await put(house.ledger, bad, good)
+    indexer = house.indexer()
+    await exhaust(indexer)
+    assert await house.shown(bad, good) == {"good.md"}
+    assert "cannot be" in (indexer.status().last_error or "")
+
+
+class PickyTexts(MemoryTextIndex):
+    def __init__(self, wrong: str) -> None:
+        super().__init__()
+        self._wrong = wrong
+
+    async def upsert(self, rows: Sequence[TextRow]) -> None:
+        if any(row.row.chunk_id == self._wrong for row in rows):
+            raise InvalidRequest(f"chunk {self._wrong}: field 'tags' cannot be 7")
+        await super().upsert(rows)
 
 
 async def test_an_outage_is_no_attempt(house: House) -> None:
