@@ -20,13 +20,13 @@ class Recorded:
 def test_a_process_that_dies_is_not_started_for_ever() -> None:
     asked: Any = _stage(Recorded(), DryBlocks, (), actors=1)  # type: ignore[arg-type]  # no Ray here
     assert asked["max_restarts"] == 10
-    assert asked["max_task_retries"] == 2
+    assert asked["max_task_retries"] == 3
 
 
 def test_a_process_that_kept_dying_is_told_with_the_way_out() -> None:
     told = _ours(ray.exceptions.RayActorError(error_msg="it died"))
     assert isinstance(told, StackError)
-    assert "ended 3 times over the same items" in str(told)
+    assert "ended 4 times over the same items" in str(told)
     assert "it died" in str(told)
 
 
