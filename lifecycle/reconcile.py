@@ -46,11 +46,13 @@ Say = Callable[[str], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """An index to compare. `generation`: the encoder fingerprint of a vector index; while it
-    is `building`, rows that are not there yet are on their way."""
+    is `building`, rows that are not there yet are on their way. While it is `catching_up`, only
+    those are whose text has no vector of it yet: all others must be there."""
 
     index: Comparable
     generation: str = EVERYWHERE
     building: bool = False
+    catching_up: bool = False
 
 
 async def reconcile(
@@ -239,17 +241,34 @@ class _Comparison:
         found, stored = await _seen(side.index, ids)
         after = await self._states(ids, side)
         now = self._clock.now()
+        kinds = {
+            chunk: kind
+            for chunk in ids
+            if (
+                kind := kind_of(
+                    after[chunk].wanted, found=found.get(chunk), stored=stored.get(chunk, 0)
+                )
+            )
+        }
+        missing = [chunk for chunk, kind in kinds.items() if kind == "missing"]
+        expected = await self._on_their_way(missing, side) if missing else set()
         drifting = []
-        for chunk in ids:
-            kind = kind_of(after[chunk].wanted, found=found.get(chunk), stored=stored.get(chunk, 0))
-            if kind is None:
-                continue
+        for chunk, kind in kinds.items():
             flying = in_flight(before[chunk], after[chunk], now=now, grace=self._grace)
-            flying = flying or (side.building and kind == "missing")
-            tally.count(chunk, kind, flying=flying)
-            if not flying:
+            tally.count(chunk, kind, flying=flying or chunk in expected)
+            if not flying and chunk not in expected:
                 drifting.append(chunk)
         return drifting, max((found.get(chunk, 0) for chunk in drifting), default=0)
+
+    async def _on_their_way(self, missing: list[str], side: Side) -> set[str]:
+        """Those of these rows that nobody has to find there yet."""
+        if side.building:
+            return set(missing)
+        if not side.catching_up:
+            return set()
+        async with self._ledger.transaction() as tx:
+            work = await tx.outbox.work(missing, fingerprints=[side.generation])
+        return {one.chunk_id for one in work if not one.vectors}
 
     async def _states(self, ids: list[str], side: Side) -> dict[str, LedgerRow]:
         async with self._ledger.transaction() as tx:

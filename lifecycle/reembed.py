@@ -281,11 +281,12 @@ class _Build:
             await patience.wait(backlog.owed)
 
     async def _verify(self) -> tuple[int, float]:
-        """Ids and versions one by one, and what searches find; rows and recall."""
+        """Ids and versions one by one, and what searches find; rows and recall. What comes
+        meanwhile is caught up by the switch."""
         self._tools.say("comparing the new index with the ledger")
         index = await self._tools.collections.open(self._to)
         try:
-            side = Side(index=Scanned(index), generation=self._to.fingerprint)
+            side = Side(index=Scanned(index), generation=self._to.fingerprint, catching_up=True)
             report = await reconcile(
                 self._ledger,
                 {"vectors-building": side},

@@ -285,6 +285,26 @@ async def _rows(house: House, chunk_id: str) -> list[VectorRow]:
     return [VectorRow(row=one.row, vector=one.vectors[NEW.fingerprint]) for one in work if one.row]
 
 
+async def test_what_comes_while_it_is_verified_does_not_stop_it(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = [document(number, fingerprint=OLD.fingerprint) for number in range(4)]
+    late = document(9, fingerprint=OLD.fingerprint)
+
+    async def meanwhile(*asked: Any, **how: Any) -> DriftReport:
+        await house.put(late)
+        await house.shown(late)
+        return await reconcile(*asked, **how)
+
+    async with house.indexing():
+        await house.put(*batch)
+        await house.shown(*batch)
+        monkeypatch.setattr(job, "reconcile", meanwhile)
+        outcome = await reembed(NEW, house.tools())
+        assert (outcome.state, outcome.encoded) == ("switched", 10)
+        assert await house.held_by(NEW) == await house.wanted()
+
+
 async def test_nothing_is_switched_when_the_index_does_not_find(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
