@@ -132,7 +132,10 @@ def lift(
     if as_json:
         typer.echo(json.dumps({"receipt_id": receipt_id, "tombstones": count}))
     else:
-        typer.echo(f"{receipt_id}: {count:,} tombstones lifted; ingest again what shall come back")
+        what = (
+            f"{count:,} tombstones lifted" if count else "keeps nothing away, or was lifted before"
+        )
+        typer.echo(f"{receipt_id}: {what}; ingest again what shall come back")
 
 
 def show(
@@ -156,8 +159,10 @@ def verify(
     """Check a receipt's signature; exit status 1 and the part that differs if it was changed."""
     settings = load_settings()
     path = Path(receipt)
+    if not path.is_file() and not receipt.startswith("rcp_"):
+        raise InvalidRequest(f"{receipt}: neither a file nor the id of a receipt (rcp_…)")
     text = _read(path) if path.is_file() else _stored_receipt(settings, receipt, tenant)
-    key = read_public_key(_read(public_key)) if public_key else _own_signer(settings).public_key
+    key = read_public_key(_read(public_key)) if public_key else _known_signer(settings).public_key
     wrong = check_receipt(text.removesuffix("\n"), key)
     if as_json:
         typer.echo(json.dumps({"valid": not wrong, "wrong": wrong, "key_id": key_id(key)}))
@@ -170,13 +175,19 @@ def verify(
         raise typer.Exit(1)
 
 
-def public_key() -> None:
+def public_key(as_json: AsJson = False) -> None:
     """The key that receipts of this instance are checked with, as PEM."""
-    typer.echo(_own_signer(load_settings()).pem, nl=False)
+    signer = Signer(receipt_key_file(load_settings()).make())
+    if as_json:
+        raw = signer.public_key
+        told = {"key_id": key_id(raw), "public_key": raw.hex(), "pem": signer.pem}
+        typer.echo(json.dumps(told, indent=2))
+    else:
+        typer.echo(signer.pem, nl=False)
 
 
 def _ensure_up(settings: Settings) -> None:
-    if settings.postgres.url is None:
+    if settings.postgres.url is None or settings.milvus.uri is None:
         ensure_up(settings, service_specs(settings), say=lambda line: typer.echo(line, err=True))
 
 
@@ -186,8 +197,12 @@ def _confirm(settings: Settings, wish: Wish) -> None:
         seen = _with_ledger(settings, lambda ledger: look(ledger, wish))
     except NotFound:
         return
-    _tell_preview(seen, as_json=False)
-    typer.confirm("Forget this for good?", abort=True, err=True)
+    typer.echo(_in_words(seen), err=True)
+    try:
+        typer.confirm("Forget this for good?", abort=True, err=True)
+    except typer.Abort:
+        typer.echo(err=True)
+        raise InvalidRequest("nothing was forgotten; --yes consents beforehand") from None
 
 
 def _with_ledger(settings: Settings, act: Callable[[Ledger], Awaitable[Result]]) -> Result:
@@ -220,8 +235,16 @@ def _stored_receipt(settings: Settings, receipt_id: str, tenant: str) -> str:
     return _with_ledger(settings, ask)
 
 
-def _own_signer(settings: Settings) -> Signer:
-    return Signer(receipt_key_file(settings).make())
+def _known_signer(settings: Settings) -> Signer:
+    """Checking makes no key: a new one would call every receipt false."""
+    file = receipt_key_file(settings)
+    held = file.read()
+    if held is None:
+        raise InvalidRequest(
+            f"there is no key of receipts at {file.path}; name the public key with --public-key, "
+            "or the key's file with forget.receipt_key_file"
+        )
+    return Signer(held)
 
 
 def _read(path: Path) -> str:
@@ -235,7 +258,11 @@ def _tell_preview(seen: Preview, *, as_json: bool) -> None:
     if as_json:
         told: dict[str, Any] = {**asdict(seen), "documents": len(seen.plan.documents)}
         typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
-        return
+    else:
+        typer.echo(_in_words(seen))
+
+
+def _in_words(seen: Preview) -> str:
     plan = seen.plan
     lines = [
         f"{len(plan.documents):,} documents: {seen.revisions:,} revisions, {seen.chunks:,} chunks",
@@ -247,7 +274,7 @@ def _tell_preview(seen: Preview, *, as_json: bool) -> None:
     ]
     if len(plan.documents) > len(seen.shown):
         lines.append("  …")
-    typer.echo("\n".join(lines))
+    return "\n".join(lines)
 
 
 def _tell_job(job: ForgetJob, *, as_json: bool) -> None:

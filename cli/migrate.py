@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+from cluster.errors import StackError
 from cluster.settings import load_settings
+from cluster.stack import control
 from cluster.stores.open import postgres_url
 from cluster.stores.postgres.migrate import migrate, unfinished
 
@@ -27,6 +29,8 @@ def migrate_ledger(
 ) -> None:
     """Apply schema migrations to the running ledger, and say what is left to finish."""
     settings = load_settings()
+    if settings.postgres.url is None and control.status(settings).supervisor == "none":
+        raise StackError("nothing runs here; `palimpsest up` starts it, and migrates the ledger")
     url = postgres_url(settings)
     applied = asyncio.run(migrate(url, settings.postgres, finish=finish))
     waiting = asyncio.run(unfinished(url, settings.postgres))

@@ -78,7 +78,10 @@ def retry(
     if as_json:
         typer.echo(json.dumps({"retried": opened}))
         return
-    typer.echo(f"{opened:,} entries are owed again")
+    if chunks and not opened:
+        typer.echo("none of these is set aside; `palimpsest outbox list` shows what is")
+    else:
+        typer.echo(f"{opened:,} entries are owed again")
 
 
 def _with_ledger(settings: Settings, act: Callable[[Transaction], Awaitable[Result]]) -> Result:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Annotated, Any, TypeVar
 
 import typer
+from pydantic import ValidationError
 
 from cli.repair import read_age
 from cli.stack import service_specs
@@ -73,9 +74,12 @@ def reembed_command(  # noqa: PLR0917  # each is an option of the command line
     actions = {"dry_run": dry_run, "status": status, "back": back, "end": end, "abort": give_up}
     chosen = [name for name, wanted in actions.items() if wanted]
     if len(chosen) > 1 or (changes and chosen and chosen != ["dry_run"]):
-        raise InvalidRequest("reembed: one of its actions at a time, and an encoder only for a run")
+        raise InvalidRequest(
+            "reembed: one of its actions at a time, and an encoder only for a run or --dry-run"
+        )
     settings = load_settings()
-    ensure_up(settings, service_specs(settings), say=_note)
+    if settings.postgres.url is None or settings.milvus.uri is None:
+        ensure_up(settings, service_specs(settings), say=_note)
     told = _act(chosen[0] if chosen else "run", settings, changes, grace=read_age(grace))
     if as_json:
         typer.echo(json.dumps(told, indent=2, default=str))
@@ -106,7 +110,12 @@ def _wanted(settings: Settings, changes: Mapping[str, Any]) -> Generation:
     """The settings' encoder with what was asked for beside them."""
     if "hashing_dim" in changes:
         changes = {"backend": "hashing", **changes}
-    encoder = EncoderSettings.model_validate({**settings.encoder.model_dump(), **changes})
+    try:
+        encoder = EncoderSettings.model_validate({**settings.encoder.model_dump(), **changes})
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = "--" + "-".join(map(str, first["loc"])).replace("_", "-")
+        raise InvalidRequest(f"reembed {option}: {first['msg']}; got {first['input']!r}") from error
     return describe(settings.model_copy(update={"encoder": encoder}))
 
 

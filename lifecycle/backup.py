@@ -76,7 +76,8 @@ async def backup(
     say: Say = lambda _: None,
 ) -> Manifest:
     """Write the ledger at `url` to `path`, readable by this user alone; it appears when it is
-    complete. A file that is there already is `InvalidRequest`. Writers are not kept waiting.
+    complete. A file that is there already, or cannot be written, is `InvalidRequest`. Writers
+    are not kept waiting.
     `keys`: files that come along, by the name under which `restore_keys` finds them."""
     partial = _partial_of(path)
     try:
@@ -85,6 +86,8 @@ async def backup(
                 manifest = await _dump(snapshot, archive, now=now, keys=keys, say=say)
             archive.writestr(MANIFEST, json.dumps(manifest.to_json(), indent=1), _PACKED)
         partial.rename(path)
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         partial.unlink(missing_ok=True)
     return manifest
