@@ -90,12 +90,20 @@ def _print_contents(held: Contents) -> None:
     typer.echo(f"indexes: {owed}; encoder {held.encoder or 'not chosen yet'}")
     if held.named:
         typer.echo(
-            f"the settings name the encoder {held.named}; `palimpsest reembed` changes to it"
+            f"the settings name the encoder {held.named}, which is not used; `palimpsest reembed` "
+            "changes to it"
         )
     if held.set_aside:
         typer.echo(
             f"indexes: {held.set_aside:,} rows are refused and set aside; `palimpsest outbox list`"
         )
+    if held.sound is False:
+        typer.echo(
+            f"indexes: not in step with the ledger at {held.compared_at}, {held.drift:,} rows "
+            "differed; `palimpsest reconcile` tells more"
+        )
+    if held.rebuilding:
+        typer.echo("indexes: a rebuild is not finished; `palimpsest rebuild` goes on")
 
 
 def _worker(settings: Settings) -> ServiceSpec:

@@ -17,7 +17,10 @@ from cluster.stores.open import open_ledger
 class Contents:
     """`counts` as `Documents.counts`, over all tenants. `owed`: index entries not yet worked
     off, the oldest of them `lag_s` old; `set_aside`: those that an index refuses. `encoder`: its
-    fingerprint, once there is one; `named`: what the settings name, where that differs."""
+    fingerprint, once there is one; `named`: what the settings name, where that differs.
+    `compared_at`: when the indexes were last compared with the ledger (ISO 8601), `sound` whether
+    they agreed, `drift` how many rows did not; `None` before the first time. `rebuilding`: a
+    rebuild is not finished."""
 
     counts: Mapping[str, int]
     owed: int
@@ -25,6 +28,10 @@ class Contents:
     set_aside: int
     encoder: str | None
     named: str | None = None
+    compared_at: str | None = None
+    sound: bool | None = None
+    drift: int | None = None
+    rebuilding: bool = False
 
 
 async def look_into(settings: Settings) -> Contents:
@@ -36,6 +43,8 @@ async def look_into(settings: Settings) -> Contents:
             owed, lag = await tx.outbox.lag()
             set_aside = await tx.outbox.aside()
             generation = await tx.generations.active()
+            report = await tx.reconciling.latest()
+            rebuild = await tx.rebuilds.unfinished()
     finally:
         await ledger.close()
     return Contents(
@@ -45,6 +54,10 @@ async def look_into(settings: Settings) -> Contents:
         set_aside=set_aside,
         encoder=generation.fingerprint if generation else None,
         named=await asyncio.to_thread(_other, settings, generation) if generation else None,
+        compared_at=report.finished_at.isoformat(timespec="seconds") if report else None,
+        sound=report.sound if report else None,
+        drift=sum(sum(one.drift.values()) for one in report.stores) if report else None,
+        rebuilding=rebuild is not None,
     )
 
 
