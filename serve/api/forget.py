@@ -27,6 +27,7 @@ from serve.api.schemas import (
     ForgetRequest,
     Lifted,
     ReceiptKey,
+    SignedReceipt,
 )
 from serve.service import Service
 
@@ -42,7 +43,7 @@ MAX_WAIT_S = 120.0
     summary="Forget something exactly",
     responses={
         200: {"model": ForgetAnswer, "description": "A dry run, or done within `wait`."},
-        **problems(400, 401, 403, 404, 422, 503),
+        **problems(400, 401, 403, 404, 408, 413, 422, 503),
     },
 )
 async def forget(
@@ -124,10 +125,7 @@ async def get_key(key: Reader, service: TheService) -> ReceiptKey:
     response_class=Response,
     summary="A signed receipt",
     responses={
-        200: {
-            "description": "Byte for byte as it was signed.",
-            "content": {"application/json": {}},
-        },
+        200: {"model": SignedReceipt, "description": "Byte for byte as it was signed."},
         **problems(401, 403, 404, 503),
     },
 )

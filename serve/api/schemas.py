@@ -295,6 +295,20 @@ class Lifted(BaseModel):
     tombstones: int
 
 
+class SignedReceipt(BaseModel):
+    """What is signed (Ed25519) is the canonical JSON of `schema`, `key_id` and `digests`; each
+    digest is the SHA-256 of the part of its name. There is no content and no name in it."""
+
+    format: Annotated[str, Field(alias="schema")]
+    key_id: str
+    signature: str
+    digests: Mapping[str, str]
+    subject: Mapping[str, Any]
+    counts: Mapping[str, Any]
+    search: Mapping[str, Any]
+    stays: Mapping[str, Any]
+
+
 class ReceiptKey(BaseModel):
     """`public_key`: 32 bytes of Ed25519 in hex."""
 
