@@ -274,6 +274,22 @@ def drop_member(file: Path) -> None:
     changed.replace(file)
 
 
+async def test_a_write_under_way_is_waited_for_and_kept(
+    database_url: str, other_url: str, tmp_path: Path
+) -> None:
+    async with house(database_url, tmp_path / "one") as stores:
+        await furnish(stores)
+    await backup(database_url, tmp_path / "file", now=TAKEN)
+    with psycopg.connect(other_url) as writer:
+        writer.execute("INSERT INTO documents VALUES ('doc_a', 'acme', NULL)")
+        restoring = asyncio.create_task(restore(other_url, SETTINGS, tmp_path / "file"))
+        await asyncio.sleep(1.0)
+        writer.commit()
+        with pytest.raises(StoreRejected, match="not empty"):
+            await restoring
+        assert writer.execute("SELECT document_id FROM documents").fetchall() == [("doc_a",)]
+
+
 async def test_a_damaged_file_changes_nothing(
     database_url: str, other_url: str, tmp_path: Path
 ) -> None:

@@ -127,6 +127,7 @@ async def open_loading(url: str, migrations: Sequence[str]) -> AsyncIterator[Loa
     async with _connection(url) as connection:
         await _rows(connection, "lock", {"key": LOCK_KEY})
         there = await _own_tables(connection)
+        await _close(connection, there)
         await _refuse_contents(connection, there)
         keys = await _keys(connection, there)
         await _drop(connection)
@@ -174,6 +175,13 @@ def _in_order(names: Iterable[str], references: Sequence[tuple[Any, ...]]) -> li
         ordered += free
         left = [name for name in left if name not in free]
     return ordered
+
+
+async def _close(connection: Connection, tables: Sequence[Table]) -> None:
+    """To everybody else, so that nothing comes in between the look at them and their end."""
+    if tables:
+        names = sql.SQL(", ").join(sql.Identifier(table.name) for table in tables)
+        await _execute(connection, sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
 
 
 async def _refuse_contents(connection: Connection, tables: Sequence[Table]) -> None:
