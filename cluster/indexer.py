@@ -167,7 +167,9 @@ class Indexer:
             for chunk in sorted(chunks)
         ]
         async with self._ledger.transaction() as tx:
-            shown = await tx.documents.publish(ready, now=now, settled=True) if ready else 0
+            # The moment of now: the probes took a while, and whoever asks meanwhile looks for it.
+            moment = self._clock.now()
+            shown = await tx.documents.publish(ready, now=moment, settled=True) if ready else 0
             if lost:
                 await tx.documents.requeue(lost)
         reached("indexer.published")
