@@ -65,7 +65,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a dry run tells. `shown` names the first documents."""
+    """What a dry run tells. `shown` names the first documents, those of others are only counted."""
 
     plan: Plan
     revisions: int
@@ -94,7 +94,7 @@ async def plan_of(tx: Transaction, wish: Wish) -> Plan:
     if not named and wish.selector.kind in SINGLE:
         raise NotFound(
             f"no {wish.selector.kind} of that name in tenant {wish.tenant!r}; "
-            "`palimpsest ask --json` and GET /v1/documents tell ids"
+            "`palimpsest search --json` and GET /v1/documents tell ids"
         )
     affected = await _affected(tx, wish.tenant, named) if named else []
     if not affected:
@@ -115,7 +115,8 @@ async def preview(tx: Transaction, wish: Wish, *, shown: int = 20) -> Preview:
             revisions += 1
             chunks += len(one.vector_keys)
             contents.add(sha256_hex(one.text) if one.text else "")
-            if len(named) < shown and one.state != "deleted":
+            theirs = wish.owner is not None and one.owner != wish.owner
+            if len(named) < shown and one.state != "deleted" and not theirs:
                 named.append(f"{one.document_id}  {one.title or one.path}  ({one.origin})")
     places = 0 if wish.selector.kind == "item" else len(plan.named)
     return Preview(

@@ -193,6 +193,19 @@ class ForgettingContract:
         with pytest.raises(Forgotten):
             await put(ledger, prepared("c.md", KEPT))
 
+    async def test_a_dry_run_of_an_owner_names_no_document_of_others(self, ledger: Ledger) -> None:
+        mine = prepared("m.md", KEPT, owner="ann")
+        summary = made_of(prepared("bobs secret.md", ZWEI, owner="bob"), document(mine))
+        await show(ledger, mine, summary)
+        selector = Selector(kind="document", value=document(mine))
+        seen = {}
+        for owner in ("ann", None):
+            async with ledger.transaction() as tx:
+                seen[owner] = await preview(tx, Wish(tenant="acme", selector=selector, owner=owner))
+        assert len(seen["ann"].plan.documents) == len(seen[None].plan.documents) == 2
+        assert [line.split()[0] for line in seen["ann"].shown] == [document(mine)]
+        assert len(seen[None].shown) == 2
+
     async def test_what_an_owner_had_forgotten_others_may_have(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:
