@@ -65,7 +65,8 @@ async def reconcile(
     settle_s: float = SETTLE_S,
     say: Say = lambda _: None,
 ) -> DriftReport:
-    """Compare every index, one reconciliation at a time, and keep the report in the ledger.
+    """Compare every index, one reconciliation at a time, and keep the report in the ledger, but
+    for the ids that it names.
 
     With `repair`, what drifts is owed again, and after the indexer has worked it off the
     indexes are compared once more: that report is returned, with `repaired` filled in. An
@@ -80,7 +81,7 @@ async def reconcile(
             again = await comparison.report(sides, repair=False)
             report = replace(again, repaired=report.repaired, unrepaired=left)
         async with ledger.transaction() as tx:
-            await tx.reconciling.record(report)
+            await tx.reconciling.record(report.without_examples())
         reached("reconcile.recorded")
         return report
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, get_args
 
@@ -60,6 +60,10 @@ class DriftReport:
     @property
     def sound(self) -> bool:
         return not self.unrepaired and all(store.sound for store in self.stores)
+
+    def without_examples(self) -> DriftReport:
+        """What may be kept: an id would stay there when its document is forgotten."""
+        return replace(self, stores=tuple(replace(one, examples={}) for one in self.stores))
 
     def to_json(self) -> dict[str, Any]:
         told = asdict(self)
