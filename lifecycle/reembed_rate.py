@@ -9,6 +9,9 @@ from collections.abc import Callable
 from cluster.errors import StoreUnavailable
 from cluster.stores.protocols import Progress
 
+LONGEST_POLL_S = 1.0
+"""Counting what is missing reads the whole ledger."""
+
 
 class Rate:
     """Counts texts of one pass; `clock` counts seconds."""
@@ -49,7 +52,7 @@ class Rate:
 
 
 class Patience:
-    """Waits for the indexer as long as what it owes shrinks."""
+    """Waits for the indexer as long as what it owes shrinks; from `poll_s` on ever longer."""
 
     def __init__(self, stalled_s: float, *, poll_s: float = 0.1) -> None:
         self._stalled_s, self._poll_s = stalled_s, poll_s
@@ -69,3 +72,4 @@ class Patience:
                 "then run `palimpsest reembed` again",
             )
         await asyncio.sleep(self._poll_s)
+        self._poll_s = min(LONGEST_POLL_S, self._poll_s * 1.5)
