@@ -33,6 +33,7 @@ INDEXER = (
     "indexer.owed_again",
 )
 INGEST = (
+    "ingest.encoder_chosen",
     "ingest.run_started",
     "ingest.vectors_put",
     "ingest.put",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cluster.errors import EncoderChanged
+from cluster.kill_points import reached
 from cluster.model import Generation
 from cluster.models.open import describe, resolved, settings_for
 from cluster.settings import Settings
@@ -34,6 +35,7 @@ def activate(link: LedgerLink, generation: Generation) -> None:
         return active
 
     active = link.call(activate)
+    reached("ingest.encoder_chosen")
     if active is not None and active.fingerprint != generation.fingerprint:
         raise EncoderChanged(
             f"this data is encoded by {active.fingerprint}, the run by {generation.fingerprint}; "
