@@ -19,7 +19,8 @@ from lifecycle.forget import finish_all
 from lifecycle.ground import open_ground
 
 TRY_S = 30.0
-"""For one round; what is not finished then is tried again at the next look."""
+"""To wait in one round, for all jobs together, so that one that is stuck keeps no other waiting for
+long; what is not finished then is tried again at the next look."""
 
 REST_S = 5.0
 """After a round that left something."""
@@ -53,7 +54,7 @@ async def _look(ledger: Ledger, settings: Settings) -> bool:
         if not jobs:
             return False
         async with open_ground(settings) as ground:
-            left = await finish_all(ground, within_s=TRY_S)
+            left = await finish_all(ground, within_s=TRY_S / len(jobs))
     except StoreUnavailable as error:
         _log.warning("%s; tried again at the next look", error)
         return True

@@ -38,7 +38,8 @@ SINGLE = ("item", "document")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """`owner`: whose rows may be touched at all; `None` for those of the whole tenant."""
+    """`owner`: whose rows may be named; `None` for those of the whole tenant. What was made of them
+    alone goes with them, whosever it is."""
 
     tenant: str
     selector: Selector
