@@ -13,6 +13,7 @@ import pytest
 from cluster.errors import StoreRejected, StoreUnavailable
 from cluster.model import Generation, Scope
 from cluster.settings import MilvusSettings
+from cluster.stores.milvus.collections import MilvusCollections
 from cluster.stores.milvus.index import MilvusVectorIndex
 from contract.milvus_lite import MilvusLite, free_port, milvus_lite
 from contract.vector_index import DIM, VectorIndexContract, ids_where, row, towards, vector
@@ -100,6 +101,14 @@ class TestOpening:
                 opened, f"http://127.0.0.1:{free_port()}", generation(), timeout_s=1
             )
         assert time.monotonic() - started < 10
+
+    async def test_a_collection_that_is_gone_blames_no_row(self, server: MilvusLite) -> None:
+        of = generation()
+        index = await asyncio.to_thread(opened, server.uri, of)
+        await MilvusCollections(uri=server.uri, token=None, settings=MilvusSettings()).drop([of])
+        with pytest.raises(StoreUnavailable, match="does not exist"):
+            await index.upsert([row("a", "t")])
+        await index.close()
 
     async def test_a_closed_index_says_so(self, server: MilvusLite) -> None:
         index = await asyncio.to_thread(opened, server.uri, generation())

@@ -17,6 +17,7 @@ from cluster.errors import StoreError, StoreRejected, StoreUnavailable
 
 STORE = "milvus"
 NOT_LOADED = 101
+NOT_THERE = 100
 _PASSING_CODES = (ErrorCode.RATE_LIMIT, ErrorCode.FORCE_DENY)
 _PASSING_CALLS = (
     grpc.StatusCode.UNAVAILABLE,
@@ -24,6 +25,22 @@ _PASSING_CALLS = (
     grpc.StatusCode.ABORTED,
     grpc.StatusCode.CANCELLED,
 )
+_LOGIN = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
+
+
+@contextmanager
+def blaming_no_row() -> Iterator[None]:
+    """Around writes: that the login is refused, or the whole collection is gone, says nothing
+    against their rows, which would be set aside one by one; it is `StoreUnavailable`."""
+    try:
+        yield
+    except StoreRejected as error:
+        cause = error.__cause__
+        login = isinstance(cause, grpc.RpcError) and cause.code() in _LOGIN
+        gone = isinstance(cause, MilvusException) and cause.code == NOT_THERE
+        if login or gone:
+            raise StoreUnavailable(STORE, error.message) from error
+        raise
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from cluster.model import Generation, Scope, Vector
 from cluster.settings import MilvusSettings
 from cluster.stores.checks import require, storable
 from cluster.stores.milvus.connection import Connection
-from cluster.stores.milvus.errors import STORE
+from cluster.stores.milvus.errors import STORE, blaming_no_row
 from cluster.stores.milvus.filters import ids_in, render
 from cluster.stores.milvus.prepare import prepare
 from cluster.stores.milvus.schema import collection_name, entity
@@ -146,9 +146,10 @@ class MilvusVectorIndex:
         self._unflushed = 0
 
     async def _write(self, batch: list[dict[str, Any]]) -> None:
-        await self._call(
-            "upsert", lambda client, limit: client.upsert(self._name, batch, timeout=limit)
-        )
+        with blaming_no_row():
+            await self._call(
+                "upsert", lambda client, limit: client.upsert(self._name, batch, timeout=limit)
+            )
 
     async def _delete(self, ids: Sequence[str]) -> None:
         """Only texts that the store can hold are sent; others cannot be there."""
