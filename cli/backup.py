@@ -46,7 +46,7 @@ def backup_command(
     if as_json:
         typer.echo(json.dumps({"file": str(file), "bytes": size, **manifest.to_json()}, indent=2))
         return
-    typer.echo(f"{file}: {manifest.rows:,} rows, {size / 2**20:,.1f} MB")
+    typer.echo(f"{file}: {manifest.rows:,} rows, {size / 2**20:,.2f} MB")
     if there and not with_keys:
         places = ", ".join(map(str, there.values()))
         typer.echo(f"copy the keys of forgetting as well, or add --with-keys: {places}")

@@ -85,6 +85,11 @@ def reembed_command(  # noqa: PLR0917  # each is an option of the command line
         typer.echo(json.dumps(told, indent=2, default=str))
     else:
         _print(told)
+    if told.get("state") == "switched":
+        _note(
+            f"{told['former']} is kept up for {grace}: `palimpsest reembed --roll-back` returns to "
+            "it, `--finish` removes it. Let encoder.* of the settings name what is active now"
+        )
 
 
 def _act(

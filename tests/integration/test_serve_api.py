@@ -632,6 +632,9 @@ async def test_the_api_describes_itself(client: httpx.AsyncClient) -> None:
             if path.startswith("/v1/"):
                 assert operation["security"], path
                 assert "401" in operation["responses"], path
+                for status, response in operation["responses"].items():
+                    for content in response.get("content", {}).values():
+                        assert content["schema"], (path, status)
     page = (await client.get("/docs")).text
     for path in document["paths"]:
         assert f"<code>{path}</code>" in page
