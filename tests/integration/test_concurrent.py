@@ -45,10 +45,10 @@ pytestmark = [pytest.mark.stores, pytest.mark.slow]
 
 WRITERS = 20
 UPDATES = int(os.environ.get("PALIMPSEST_TEST_UPDATES", "60"))
-"""200 for the whole test, which `docs/operations.md` names."""
+"""200 in the long form that `docs/operations.md` names."""
 
 LEAK_TRIES = int(os.environ.get("PALIMPSEST_TEST_LEAK_TRIES", "400"))
-"""10,000 for the whole test."""
+"""10,000 in the long form."""
 
 PATIENT = Settings(serve=ServeSettings(deadline_s=30.0, channel_deadline_s=10.0))
 """A busy test machine may be slow; what it answers must be whole."""
