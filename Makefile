@@ -10,7 +10,7 @@ help:
 	@echo "make demo   set up, start the local stack, ingest the examples, ask five questions"
 	@echo "make test   set up and run every test"
 	@echo "make check  format, lint, types, arrows"
-	@echo "make chaos  kill every part at every point, on all stores (an hour)"
+	@echo "make chaos  kill every part at every point, on all stores (90 minutes)"
 	@echo "make up     start the local stack       make down   stop it"
 	@echo "make eval   quality on the sets in DATA (default ../shared/data)"
 	@echo "make bench  ingest rate and query latency"
