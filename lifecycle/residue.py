@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from cluster.forget.naming import names_of
+from cluster.forget.naming import names_of, path_of
 from cluster.forget.request import Work
 from cluster.model import Scope
 from cluster.stores.protocols import Finding, Ledger, Needles, TextIndex, Transaction
@@ -43,17 +43,20 @@ async def residue(ledger: Ledger, views: Views, tenant: str, work: Work) -> list
 
 async def present_needles(tx: Transaction, tenant: str, work: Work) -> Needles:
     """Without what names a document that came back since, which only new content can: the place
-    of an item is not closed, and who lifts a receipt opens the rest."""
+    of an item is not closed, and who lifts a receipt opens the rest. Nor an origin from which
+    another document was read that stays."""
     documents = [one for one in work.needles.ids if one.startswith("doc_")]
     back = [
         holding
         for start in range(0, len(documents), IDS_AT_ONCE)
         for holding in await tx.forgetting.holdings(tenant, documents[start : start + IDS_AT_ONCE])
     ]
-    if not back:
-        return work.needles
     ids = {each for one in back for each in (one.document_id, one.revision_id, *one.chunk_ids)}
     names = {name for one in back for name in names_of(one)} | ids
+    for start in range(0, len(work.needles.names), IDS_AT_ONCE):
+        part = work.needles.names[start : start + IDS_AT_ONCE]
+        for origin in await tx.documents.digests(tenant, part):
+            names |= {origin, path_of(origin)}
     return replace(
         work.needles,
         ids=tuple(one for one in work.needles.ids if one not in ids),

@@ -29,9 +29,13 @@ _OTHER = re.compile(r" as (.+?); only that one")
 
 def names_of(holding: Holding) -> list[str]:
     """Origin, its path, the logical path and the title."""
-    place = unquote(urlsplit(holding.origin).path) if "://" in holding.origin else ""
-    named = (holding.path, holding.title, place)
+    named = (holding.path, holding.title, path_of(holding.origin))
     return [holding.origin, *(name for name in named if len(name) >= NAME_CHARS)]
+
+
+def path_of(origin: str) -> str:
+    """Empty where it is no address."""
+    return unquote(urlsplit(origin).path) if "://" in origin else ""
 
 
 def sentences_of(text: str, *, limit: int = 2) -> list[str]:

@@ -16,6 +16,7 @@ from cluster.forget.request import Plan, Wish, Work, forget, plan_of, preview, u
 from cluster.model import ItemProblem, Run, Scope, Turn
 from cluster.stores.protocols import ForgetJob, Ledger, Prepared, Selector
 from contract.samples import NOW, chunk_ids, prepared, put, settle, show, vectors_of
+from lifecycle.residue import present_needles
 
 ACME = Scope(tenant="acme")
 LATER = NOW + timedelta(hours=1)
@@ -307,6 +308,26 @@ class ForgettingContract:
         assert left == sorted(chunk_ids(b, both))
         job = await self.forget(ledger, key_file, "item", document(b))
         assert job.counts["documents"] == 2
+
+    async def test_two_documents_of_one_origin_both_hold_what_was_made_of_it(
+        self, ledger: Ledger, key_file: KeyFile
+    ) -> None:
+        place = "file:///shared/log.md"
+        mine = prepared("mine.md", KEPT, owner="ann", origin=place)
+        shared = prepared("shared.md", ZWEI, origin=place)
+        note = made_of(prepared("note.md", "A note made of the log."), place)
+        await show(ledger, mine, shared, note)
+        job = await self.forget(ledger, key_file, "item", document(mine))
+        await settle(ledger)
+        _, left = await self.left(ledger, mine, shared, note)
+        assert left == sorted(chunk_ids(shared, note))
+        async with ledger.transaction() as tx:
+            work = self.work(job, key_file, await tx.forget_jobs.work(job.job_id))
+            needles = await present_needles(tx, "acme", work)
+            assert place in work.needles.names
+            assert await tx.forgetting.residue("acme", needles) == []
+        await self.forget(ledger, key_file, "item", document(shared))
+        assert await self.left(ledger, mine, shared, note) == ([], [])
 
     async def test_runs_problems_and_uploads_name_it_no_more(
         self, ledger: Ledger, key_file: KeyFile

@@ -96,6 +96,7 @@ class MemoryForgetting:
 
     async def detach(self, tenant: str, supports: Sequence[str]) -> int:
         asked = set(require(supports, "supports"))
+        asked -= {one.revision.origin for one in self._of(tenant) if one.state in LIVE}
         dropped = 0
         for held in self._of(tenant):
             kept = tuple(one for one in held.revision.derived_from if one not in asked)

@@ -131,7 +131,8 @@ class Forgetting(Protocol):
         ...
 
     async def detach(self, tenant: str, supports: Sequence[str]) -> int:
-        """Items that stay are no longer said to be made of these. How many rows."""
+        """Items that stay are no longer said to be made of these; but for an origin that another
+        document, which stays, was read from as well. How many rows."""
         ...
 
     async def scrub(

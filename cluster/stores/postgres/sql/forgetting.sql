@@ -147,6 +147,11 @@ USING unnest(%(supports)s::text[]) AS gone(support)
 WHERE l.tenant = %(tenant)s
   AND hashtextextended(l.support, 0) = hashtextextended(gone.support, 0)
   AND l.support = gone.support
+  AND NOT EXISTS (
+      SELECT FROM revisions s
+      WHERE s.tenant = l.tenant AND s.state IN ('pending', 'visible')
+        AND hashtextextended(s.origin, 0) = hashtextextended(l.support, 0)
+        AND s.origin = l.support)
 
 -- name: runs_of_tenant, reads
 SELECT run_id, arguments, error FROM runs
