@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,12 @@ from ingesting import CLOCK, NOW, TENANT, Bench, settings_for, write_pages
 
 from cluster.errors import InvalidRequest, ModelError, NotFound, StackError, StoreUnavailable
 from cluster.model import ItemProblem, Run, Vectors
+from cluster.models.hashing import HashingEmbedder
 from cluster.models.protocols import Embedder
 from cluster.stores.memory.documents import MemoryDocuments
 from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.protocols import Prepared, Transaction
-from contract.samples import FINGERPRINT
-from contract.samples import prepared as sample
+from contract.samples import prepared
 from ingest.embed import EmbedChunks
 from ingest.link import LedgerLink
 from ingest.loop import Once
@@ -97,6 +98,10 @@ def test_one_edited_page_encodes_only_the_chunks_that_changed(bench: Bench, page
     assert "changed" in bench.embedder.encoded[0]
 
 
+FINGERPRINT = HashingEmbedder(dim=64).fingerprint
+sample = partial(prepared, fingerprint=FINGERPRINT)
+
+
 def test_the_ledger_is_asked_once_for_the_vectors_of_many_chunks(bench: Bench) -> None:
     batch = [sample(f"{number}.md", f"text {number}") for number in range(20)]
     with (link := CountingLink(bench.open)):
@@ -125,7 +130,7 @@ def test_vectors_that_a_delete_took_are_made_again(bench: Bench) -> None:
     one, two = sample("one.md", "harbour words"), sample("two.md", "other words")
     EmbedChunks(bench.link, fingerprint=FINGERPRINT, open_embedder=bench.opened)([two])
     bench.embedder.encoded.clear()
-    assert publish_in(bench)([one, two]) == Published(new=2, refused={})
+    assert publish_in(bench)([one, two]) == Published(new=2, refused={}, forgotten={})
     assert sorted(bench.embedder.encoded) == sorted(each.indexed_text for each in one.chunks)
 
 
