@@ -18,15 +18,21 @@ from cluster.settings import Settings, load_settings
 from cluster.stack.control import ensure_up
 from cluster.stores.open import milvus_uri, open_ledger, postgres_url, text_index_dir
 from cluster.stores.postgres.purge import PurgedDatabase, purge_database
+from cluster.stores.protocols import Ledger
 
 Say = Callable[[str], None]
+
+VECTORS_AT_ONCE = 2000
+"""Vectors of the ledger that are looked at in one transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purged:
-    """What happened in each store, in words where it is not the database."""
+    """What happened in each store, in words where it is not the database. `embeddings` were in
+    the ledger for no chunk."""
 
     database: PurgedDatabase
+    embeddings: int
     vectors: str
     text: str
 
@@ -63,6 +69,7 @@ def purge(
         return
     how = "written anew" if done.database.full else "vacuumed"
     typer.echo(f"database: {len(done.database.tables)} tables {how}; log: {done.database.log}")
+    typer.echo(f"embeddings without a chunk: {done.embeddings:,} dropped")
     typer.echo(f"vectors: {done.vectors}")
     typer.echo(f"full text: {done.text}")
 
@@ -73,12 +80,14 @@ async def purge_all(settings: Settings, *, full: bool, say: Say) -> Purged:
     try:
         async with ledger.transaction() as tx:
             unfinished = await tx.forget_jobs.unfinished()
+        if unfinished:
+            raise InvalidRequest(
+                f"{len(unfinished)} forget jobs are not finished; "
+                "run `palimpsest forget resume` first"
+            )
+        embeddings = await drop_unneeded(ledger)
     finally:
         await ledger.close()
-    if unfinished:
-        raise InvalidRequest(
-            f"{len(unfinished)} forget jobs are not finished; run `palimpsest forget resume` first"
-        )
     vectors, text = await _server_indexes(settings)
     if full and (vectors is None or text is None):
         wanted = {"vectors": vectors is None, "text": text is None}
@@ -95,7 +104,21 @@ async def purge_all(settings: Settings, *, full: bool, say: Say) -> Purged:
         own_server=settings.postgres.url is None,
     )
     kept = "segments with removed rows go with the next merges; --full makes the index anew"
-    return Purged(database=database, vectors=vectors or kept, text=text or kept)
+    return Purged(
+        database=database, embeddings=embeddings, vectors=vectors or kept, text=text or kept
+    )
+
+
+async def drop_unneeded(ledger: Ledger, *, at_once: int = VECTORS_AT_ONCE) -> int:
+    """Drop the vectors that were put for revisions which never came, as their process was killed
+    in between; how many. An ingest that is between the two encodes its texts once more."""
+    dropped = 0
+    after: str | None = ""
+    while after is not None:
+        async with ledger.transaction() as tx:
+            more, after = await tx.vectors.drop_unneeded(after=after, limit=at_once)
+        dropped += more
+    return dropped
 
 
 async def _server_indexes(settings: Settings) -> tuple[str | None, str | None]:

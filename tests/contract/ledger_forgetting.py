@@ -459,6 +459,42 @@ class ForgettingContract:
             assert await tx.forgetting.drop_vectors([*late, *kept]) == len(late)
             assert await tx.vectors.known([*late, *kept], fingerprint="test-encoder") == set(kept)
 
+    async def test_vectors_without_a_chunk_go_in_parts(self, ledger: Ledger) -> None:
+        one, never = prepared("a.md", KEPT), prepared("b.md", ZWEI)
+        await show(ledger, one)
+        orphans = vectors_of([never])
+        keys = sorted([*orphans, *vectors_of([one])])
+        async with ledger.transaction() as tx:
+            await tx.vectors.put(orphans, fingerprint="test-encoder")
+        dropped = 0
+        ends: list[str | None] = []
+        after: str | None = ""
+        while after is not None:
+            async with ledger.transaction() as tx:
+                more, after = await tx.vectors.drop_unneeded(after=after, limit=2)
+            dropped += more
+            ends.append(after)
+        assert dropped == len(orphans) > 1
+        assert ends[-2:] == [keys[-1], None]
+        async with ledger.transaction() as tx:
+            left = await tx.vectors.known(keys, fingerprint="test-encoder")
+        assert left == set(vectors_of([one]))
+
+    async def test_a_put_whose_vector_was_dropped_is_refused(self, ledger: Ledger) -> None:
+        one = prepared("a.md", KEPT)
+        async with ledger.transaction() as tx:
+            await tx.vectors.put(vectors_of([one]), fingerprint="test-encoder")
+        async with ledger.transaction() as tx:
+            assert (await tx.vectors.drop_unneeded(after="", limit=99))[0] == len(one.chunks)
+            with pytest.raises(InvalidRequest, match="limit 0"):
+                await tx.vectors.drop_unneeded(after="", limit=0)
+        with pytest.raises(InvalidRequest, match="put its vector first"):
+            async with ledger.transaction() as tx:
+                await tx.documents.put([one], now=NOW)
+        async with ledger.transaction() as tx:
+            await tx.vectors.put(vectors_of([one]), fingerprint="test-encoder")
+            assert await tx.documents.put([one], now=NOW) == 1
+
     async def test_empty_lists_are_refused(self, ledger: Ledger) -> None:
         async with ledger.transaction() as tx:
             for refused in (

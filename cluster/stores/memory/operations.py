@@ -9,6 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from cluster.errors import InvalidRequest, NotFound
+from cluster.ids import vector_key
 from cluster.model import ApiKey, ItemProblem, Run, Vector
 from cluster.stores.checks import (
     check_state,
@@ -45,6 +46,18 @@ class MemoryVectors:
         claim(self._state, {fingerprint}, active=False)
         for key, vector in vectors.items():
             self._state.vectors.setdefault((key, fingerprint), np.array(vector))
+
+    async def drop_unneeded(self, *, after: str, limit: int) -> tuple[int, str | None]:
+        page = sorted(key for key, _ in self._state.vectors if key > after)[: require_limit(limit)]
+        needed = {
+            vector_key(held.revision.metadata.language, chunk.indexed_text)
+            for held in self._state.revisions.values()
+            for chunk in held.chunks
+        }
+        gone = [one for one in self._state.vectors if one[0] in {*page} - needed]
+        for one in gone:
+            del self._state.vectors[one]
+        return len(gone), page[-1] if page else None
 
 
 class MemoryRuns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cluster.model import Vector
-from cluster.stores.checks import check_vector, require
+from cluster.stores.checks import check_vector, require, require_limit
 from cluster.stores.postgres.generations import claim
 from cluster.stores.postgres.rows import WIRE, read_vector
 from cluster.stores.postgres.statements import Connection, Statements
@@ -15,6 +15,7 @@ class PostgresVectors:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._sql = Statements(connection, "vectors")
+        self._erasing = Statements(connection, "forgetting")
 
     async def known(self, text_digests: Sequence[str], *, fingerprint: str) -> set[str]:
         keys = list(require(text_digests, "text digests"))
@@ -33,3 +34,14 @@ class PostgresVectors:
         raws = [vector.astype(WIRE, copy=False).tobytes() for vector in vectors.values()]
         asked = {"keys": list(vectors), "fingerprint": fingerprint, "vectors": raws}
         await self._sql.run("put", asked)
+
+    async def drop_unneeded(self, *, after: str, limit: int) -> tuple[int, str | None]:
+        asked = {"after": after, "limit": require_limit(limit)}
+        rows = await self._sql.rows("needed_after", asked)
+        keys = sorted({key for key, needed in rows if not needed})
+        dropped = 0
+        if keys:
+            # Locked, then asked again: a put that holds one is waited for, and then needs it.
+            await self._erasing.rows("lock_vectors_by_key", {"keys": keys})
+            dropped = await self._erasing.run("erase_unneeded_vectors", {"keys": keys})
+        return dropped, rows[-1][0] if rows else None

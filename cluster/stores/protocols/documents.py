@@ -177,3 +177,10 @@ class VectorCache(Protocol):
     async def get(self, text_digests: Sequence[str], *, fingerprint: str) -> dict[str, Vector]: ...
 
     async def put(self, vectors: Mapping[str, Vector], *, fingerprint: str) -> None: ...
+
+    async def drop_unneeded(self, *, after: str, limit: int) -> tuple[int, str | None]:
+        """Of the next `limit` vectors after the key `after`, in the order of the keys, drop those
+        that no chunk needs, by whatever encoder: how many, and the last key, `None` when there
+        were no more. A vector that a revision is just being put for stays, or the put is
+        refused ("put its vector first")."""
+        ...
