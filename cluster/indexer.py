@@ -27,9 +27,9 @@ from cluster.indexing.late_writes import LATE, LateWrites
 from cluster.indexing.writes import Written, write_out
 from cluster.kill_points import reached
 from cluster.settings import IndexerSettings
-from cluster.stores.protocols import Failure, Lease, Ledger, OutboxEntry, VectorIndex
+from cluster.stores.protocols import Failure, Lease, Ledger, OutboxEntry
 from cluster.stores.slots import shard_slots, slot_leases
-from cluster.stores.views import Views
+from cluster.stores.views import Views, Within
 
 PROBE_IDS = 1000
 """Ids of one probe."""
@@ -120,6 +120,7 @@ class Indexer:
         self._slots: tuple[int, ...] | None = None
         self._late = LateWrites()
         self._probes: dict[str, _Probes] = {}
+        self._away: frozenset[str] = frozenset()
         self._unflushed = 0
         self._counted_s = -math.inf
         self._last_write: datetime | None = None
@@ -236,7 +237,7 @@ class Indexer:
     async def _work_off(self, limit: int, lease: Lease | None) -> int:
         started = asyncio.get_running_loop().time()
         now = self._clock.now()
-        live = await self._views.vector_indexes()
+        live = (await self._views.within_reach()).reach
         if not live:
             return 0
         async with self._ledger.transaction() as tx:
@@ -247,25 +248,30 @@ class Indexer:
         if not entries:
             return 0
         # Asked again: a generation that is live since before an entry was made must get it.
-        live = await self._views.vector_indexes()
-        entries = [one for one in entries if not one.target or one.target in live]
-        if not entries or not live:
+        within = await self._views.within_reach()
+        entries = [one for one in entries if not one.target or one.target in within.reach]
+        if not entries or not within.reach:
             return 0
-        written = await self._write(entries, live, lease)
+        self._report_away(within.away)
+        written = await self._write(entries, within, lease)
         await self._settle(entries, written, now=now)
         took_s = asyncio.get_running_loop().time() - started
         self._status = replace(self._status, rows_per_s=len(entries) / max(took_s, 1e-6))
         return len(entries)
 
     async def _write(
-        self, entries: Sequence[OutboxEntry], live: Mapping[str, VectorIndex], lease: Lease | None
+        self, entries: Sequence[OutboxEntry], within: Within, lease: Lease | None
     ) -> Written:
         chunks = list(dict.fromkeys(one.chunk_id for one in entries))
         async with self._ledger.transaction() as tx:
-            work = await tx.outbox.work(chunks, fingerprints=list(live))
+            work = await tx.outbox.work(chunks, fingerprints=[*within.reach, *within.away])
         try:
             written = await write_out(
-                entries, work, vector_indexes=live, text_index=self._views.text_index
+                entries,
+                work,
+                vector_indexes=within.reach,
+                text_index=self._views.text_index,
+                away=within.away,
             )
         except (StoreUnavailable, StoreRejected, InvalidRequest):
             await self._check_alone(lease, chunks)
@@ -313,7 +319,7 @@ class Indexer:
         """The chunk ids that the text index and the active generation's index have in the
         wanted version."""
         found: set[str] = set()
-        live = await self._views.vector_indexes()
+        live = (await self._views.within_reach()).reach
         active = next(iter(live.values()), None)
         if active is None:
             return found
@@ -352,7 +358,7 @@ class Indexer:
         """Called when idle: after bulk work at once, after a few rows when it has been quiet."""
         quiet = self._last_write is not None and self._clock.now() - self._last_write >= QUIET
         if self._unflushed >= BULK_ROWS or (self._unflushed and quiet):
-            for index in (await self._views.vector_indexes()).values():
+            for index in (await self._views.within_reach()).reach.values():
                 await index.flush()
                 reached("indexer.flushed")
             self._unflushed = 0
@@ -364,6 +370,13 @@ class Indexer:
     def _count(self, **added: int) -> None:
         totals = {name: getattr(self._status, name) + value for name, value in added.items()}
         self._status = replace(self._status, **totals)
+
+    def _report_away(self, away: Mapping[str, str]) -> None:
+        """Each once, until it is there again."""
+        for fingerprint in away.keys() - self._away:
+            why = away[fingerprint]
+            self._report(f"the vectors of {fingerprint} wait, all else goes on: {why}")
+        self._away = frozenset(away)
 
     def _report(self, message: str) -> None:
         _log.warning("indexer: %s", message)

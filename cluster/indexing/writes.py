@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -30,7 +30,7 @@ Targets = Mapping[str, set[str]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
     """`failures`: entry -> why an index cannot hold its row. `owed`: generation -> chunks that
-    its index alone refused, though the entry is done everywhere else: owe them to it."""
+    its index alone refused or missed, though the entry is done everywhere else: owe them to it."""
 
     written: int
     removed: int
@@ -44,10 +44,12 @@ async def write_out(
     *,
     vector_indexes: Mapping[str, VectorIndex],
     text_index: TextIndex,
+    away: Collection[str] = (),
 ) -> Written:
     """Write `work`, the present state of the chunks of `entries`, to the indexes that each entry
     is owed to. Of `vector_indexes` the active one comes first; a row that has no vector of
-    another generation yet is left out of that one's index.
+    another generation yet is left out of that one's index. The generations `away` are live and
+    have no index to write to now: what is owed everywhere is owed to them.
 
     `StoreUnavailable` stops in the middle: then everything is still owed, and done again.
     """
@@ -70,7 +72,14 @@ async def write_out(
         written=sum(one.row is not None for one in work),
         removed=removed,
         failures=failures,
-        owed={one: chunks for one in others if (chunks := _unnoted(refused[one], targets, one))},
+        owed={
+            one: chunks
+            for one, chunks in (
+                *((one, _unnoted(refused[one], targets, one)) for one in others),
+                *((one, _missed(work, targets, one)) for one in away),
+            )
+            if chunks
+        },
     )
 
 
@@ -104,6 +113,15 @@ def _unnoted(refused: Mapping[str, str], targets: Targets, fingerprint: str) -> 
         chunk
         for chunk, why in refused.items()
         if why != NO_VECTOR and fingerprint not in targets[chunk]
+    ]
+
+
+def _missed(work: Sequence[IndexWork], targets: Targets, fingerprint: str) -> list[str]:
+    """Owed everywhere: removals, and rows that have a vector. Whoever adds one owes the row."""
+    return [
+        one.chunk_id
+        for one in work
+        if EVERYWHERE in targets[one.chunk_id] and (one.row is None or fingerprint in one.vectors)
     ]
 
 

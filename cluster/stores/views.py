@@ -9,13 +9,28 @@ from typing import Protocol
 from cluster.stores.protocols import TextIndex, VectorIndex
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Within:
+    """`reach`: the indexes that answer, the active generation's first. `away`: fingerprint -> why
+    the index of another live generation cannot be opened; what it misses must be owed to it."""
+
+    reach: Mapping[str, VectorIndex]
+    away: Mapping[str, str]
+
+
 class Views(Protocol):
     """One text index, and one vector index for each live encoder generation."""
 
     async def vector_indexes(self) -> Mapping[str, VectorIndex]:
         """Encoder fingerprint -> index of each live generation (active, building, in grace),
         the active one first. Never older than the ledger's state when called: an entry taken
-        before the call is then written to every generation that was live when it was made."""
+        before the call is then written to every generation that was live when it was made.
+        One that cannot be opened raises: for whoever has to see all."""
+        ...
+
+    async def within_reach(self) -> Within:
+        """The same for whoever can go on without one that is not active. Raises when that of
+        the active generation cannot be opened."""
         ...
 
     @property
@@ -33,6 +48,9 @@ class FixedViews:
 
     async def vector_indexes(self) -> Mapping[str, VectorIndex]:
         return self.by_fingerprint
+
+    async def within_reach(self) -> Within:
+        return Within(reach=self.by_fingerprint, away={})
 
     async def close(self) -> None:
         """Each is closed, also when another one's `close` fails."""

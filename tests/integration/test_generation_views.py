@@ -10,6 +10,7 @@ import pytest
 from pymilvus import MilvusClient  # type: ignore[import-untyped]  # has no types
 from reembedding import hashing
 
+from cluster.errors import StoreRejected
 from cluster.model import Generation
 from cluster.settings import MilvusSettings
 from cluster.stores.live_views import LiveViews
@@ -67,6 +68,35 @@ async def test_views_follow_the_ledger_at_every_call() -> None:
     assert list(await views.vector_indexes()) == [NEW.fingerprint]
     assert opened.now == [NEW.fingerprint]
     await views.close()
+    assert opened.now == []
+
+
+async def test_only_the_active_index_has_to_open() -> None:
+    ledger, opened = MemoryLedger(), Opened()
+    damaged = {NEW.fingerprint}
+
+    async def open_index(generation: Generation) -> MemoryVectorIndex:
+        if generation.fingerprint in damaged:
+            raise StoreRejected("vectors", f"{generation.fingerprint} is of another layout")
+        return await opened.open(generation)
+
+    views = LiveViews(ledger, MemoryTextIndex(), open_index)
+    async with ledger.transaction() as tx:
+        await tx.generations.activate(OLD)
+        await tx.generations.begin(NEW, now=NOW)
+    within = await views.within_reach()
+    assert list(within.reach) == [OLD.fingerprint]
+    assert "another layout" in within.away[NEW.fingerprint]
+    with pytest.raises(StoreRejected, match="another layout"):
+        await views.vector_indexes()
+    damaged = {OLD.fingerprint}
+    assert list((await views.within_reach()).reach) == [OLD.fingerprint, NEW.fingerprint]
+    async with ledger.transaction() as tx:
+        await tx.generations.switch(NEW.fingerprint, now=NOW, grace=timedelta(days=1))
+    await views.close()
+    damaged = {NEW.fingerprint}
+    with pytest.raises(StoreRejected, match="another layout"):
+        await views.within_reach()
     assert opened.now == []
 
 

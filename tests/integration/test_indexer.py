@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -17,8 +17,8 @@ from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.memory.text_index import MemoryTextIndex
 from cluster.stores.memory.vector_index import MemoryVectorIndex
 from cluster.stores.postgres.ledger import PostgresLedger
-from cluster.stores.protocols import Ledger, Prepared, TextRow, VectorRow
-from cluster.stores.views import FixedViews
+from cluster.stores.protocols import Ledger, Prepared, TextRow, VectorIndex, VectorRow
+from cluster.stores.views import FixedViews, Within
 from contract.postgres import wipe
 from contract.samples import DIM, FINGERPRINT, NOW, chunk_ids, prepared, put, vector_of, vectors_of
 
@@ -348,6 +348,52 @@ async def test_a_generation_that_refuses_does_not_hide_anything(house: House) ->
     house.clock.advance()
     await exhaust(twice.indexer)
     assert len(await twice.building.versions(chunk_ids(one))) == 2
+
+
+class AwayViews:
+    """As `LiveViews` while the index of the generation that is built cannot be opened."""
+
+    def __init__(self, twice: Generations) -> None:
+        self.twice, self.text_index, self.away = twice, twice.house.texts, True
+
+    async def vector_indexes(self) -> Mapping[str, VectorIndex]:
+        return {FINGERPRINT: self.twice.house.vectors, "newer": self.twice.building}
+
+    async def within_reach(self) -> Within:
+        every = await self.vector_indexes()
+        if not self.away:
+            return Within(reach=every, away={})
+        return Within(reach={FINGERPRINT: every[FINGERPRINT]}, away={"newer": "is damaged"})
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def test_a_generation_that_cannot_be_opened_holds_up_no_other(house: House) -> None:
+    twice = Generations(house)
+    views = AwayViews(twice)
+    indexer = Indexer(house.ledger, views, house.clock)
+    gone, one, plain = prepared("gone.md"), prepared("one.md"), prepared("plain.md", "No vector.")
+    async with house.ledger.transaction() as tx:
+        await tx.vectors.put(vectors_of([gone, one]), fingerprint="newer")
+    await put(house.ledger, gone)
+    await exhaust(twice.indexer)
+    await put(house.ledger, one, plain)
+    async with house.ledger.transaction() as tx:
+        await tx.documents.delete(ACME, [gone.revision.document_id])
+    await exhaust(indexer)
+    assert await house.shown(gone, one, plain) == {"one.md", "plain.md"}
+    assert "is damaged" in (indexer.status().last_error or "")
+    async with house.ledger.transaction() as tx:
+        left = await tx.outbox.take(limit=99)
+    assert {(entry.chunk_id, entry.target, entry.attempts) for entry in left} == {
+        (chunk, "newer", 0) for chunk in chunk_ids(gone, one)
+    }
+    views.away = False
+    await exhaust(indexer)
+    there = await twice.building.versions(chunk_ids(gone, one, plain))
+    assert there.keys() == set(chunk_ids(one))
+    assert indexer.status().open_entries == 0
 
 
 async def test_what_a_generation_that_is_not_live_is_owed_stays_owed(house: House) -> None:
