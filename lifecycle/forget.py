@@ -190,7 +190,7 @@ def sections_of(
             "samples": len(work.needles.samples),
             "found": 0,
         },
-        "stays": {"needs_recompute": list(work.recompute)},
+        "stays": {"needs_recompute": list(work.recompute), "of_others": work.others},
     }
 
 

@@ -38,8 +38,8 @@ SINGLE = ("item", "document")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """`owner`: whose rows may be named; `None` for those of the whole tenant. What was made of them
-    alone goes with them, whosever it is."""
+    """`owner`: whose rows may go; `None` for those of the whole tenant. What was made of them alone
+    goes with them. What belongs to others stays, and is no longer said to be made of them."""
 
     tenant: str
     selector: Selector
@@ -53,11 +53,13 @@ class Wish:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """`named` are the documents that are meant, `derived` those that go with them, `recompute`
-    those that stay on other support. All are document ids, in order."""
+    those that stay on other support. All are document ids, in order. `others`: how many documents
+    that are not the asking owner's were made of these, stay, and may tell of them."""
 
     named: tuple[str, ...]
     derived: tuple[str, ...]
     recompute: tuple[str, ...]
+    others: int = 0
 
     @property
     def documents(self) -> tuple[str, ...]:
@@ -66,7 +68,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a dry run tells. `shown` names the first documents, those of others are only counted."""
+    """What a dry run tells. `shown` names the first documents."""
 
     plan: Plan
     revisions: int
@@ -86,6 +88,7 @@ class Work:
     vector_keys: tuple[str, ...]
     run_ids: tuple[str, ...]
     recompute: tuple[str, ...]
+    others: int
     needles: Needles
 
 
@@ -97,12 +100,18 @@ async def plan_of(tx: Transaction, wish: Wish) -> Plan:
             f"no {wish.selector.kind} of that name in tenant {wish.tenant!r}; "
             "`palimpsest search --json` and GET /v1/documents tell ids"
         )
-    affected = await _affected(tx, wish.tenant, named) if named else []
+    affected = await _affected(tx, wish, named) if named else []
     if not affected:
-        return Plan(named=tuple(named), derived=(), recompute=())
+        others = await _of_others(tx, wish, named)
+        return Plan(named=tuple(named), derived=(), recompute=(), others=others)
     supports = await tx.forgetting.supports(wish.tenant, affected)
     fate = decide_fate(named, affected, supports)
-    return Plan(named=tuple(named), derived=fate.dropped, recompute=fate.recompute)
+    return Plan(
+        named=tuple(named),
+        derived=fate.dropped,
+        recompute=fate.recompute,
+        others=await _of_others(tx, wish, [*named, *fate.dropped]),
+    )
 
 
 async def preview(tx: Transaction, wish: Wish, *, shown: int = 20) -> Preview:
@@ -116,8 +125,7 @@ async def preview(tx: Transaction, wish: Wish, *, shown: int = 20) -> Preview:
             revisions += 1
             chunks += len(one.vector_keys)
             contents.add(sha256_hex(one.text) if one.text else "")
-            theirs = wish.owner is not None and one.owner != wish.owner
-            if len(named) < shown and one.state != "deleted" and not theirs:
+            if len(named) < shown and one.state != "deleted":
                 named.append(f"{one.document_id}  {one.title or one.path}  ({one.origin})")
     places = 0 if wish.selector.kind == "item" else len(plan.named)
     return Preview(
@@ -220,6 +228,7 @@ def seal(key: MarkKey, work: Work) -> list[bytes]:
         "owners": work.owners,
         "run_ids": work.run_ids,
         "recompute": work.recompute,
+        "others": work.others,
         "samples": needles.samples,
     }
     parts: list[dict[str, Any]] = [head]
@@ -250,21 +259,34 @@ def unseal(key: MarkKey, sealed: Sequence[bytes]) -> Work:
         vector_keys=joined("vector_keys"),
         run_ids=tuple(head["run_ids"]),
         recompute=tuple(head["recompute"]),
+        others=head.get("others", 0),
         needles=Needles(ids=joined("ids"), names=joined("names"), samples=tuple(head["samples"])),
     )
 
 
-async def _affected(tx: Transaction, tenant: str, named: Sequence[str]) -> list[str]:
-    """Everything that was made of these, or of what was made of them."""
+async def _affected(tx: Transaction, wish: Wish, named: Sequence[str]) -> list[str]:
+    """Everything that was made of these, or of what was made of them, as far as it may go."""
     found: set[str] = set()
     frontier = list(named)
     while frontier:
         more: set[str] = set()
         for part in _parts(frontier):
-            more.update(await tx.forgetting.derived(tenant, part))
+            more.update(await tx.forgetting.derived(wish.tenant, part, owner=wish.owner))
         frontier = sorted(more - found - set(named))
         found.update(frontier)
     return sorted(found)
+
+
+async def _of_others(tx: Transaction, wish: Wish, gone: Sequence[str]) -> int:
+    """How many documents that the wish does not reach were made of what goes."""
+    if wish.owner is None:
+        return 0
+    found: set[str] = set()
+    for part in _parts(gone):
+        every = await tx.forgetting.derived(wish.tenant, part, owner=None)
+        own = await tx.forgetting.derived(wish.tenant, part, owner=wish.owner)
+        found.update(set(every) - set(own))
+    return len(found - set(gone))
 
 
 def _work(wish: Wish, plan: Plan, holdings: Sequence[Holding]) -> Work:
@@ -276,6 +298,7 @@ def _work(wish: Wish, plan: Plan, holdings: Sequence[Holding]) -> Work:
         vector_keys=tuple(sorted({each for one in holdings for each in one.vector_keys})),
         run_ids=tuple(sorted({one.run_id for one in holdings})),
         recompute=plan.recompute,
+        others=plan.others,
         needles=needles_of(holdings),
     )
 

@@ -183,6 +183,7 @@ def _previewed(seen: Preview) -> ForgetPreview:
         documents=len(seen.plan.documents),
         derived=list(seen.plan.derived),
         needs_recompute=list(seen.plan.recompute),
+        of_others=seen.plan.others,
         revisions=seen.revisions,
         chunks=seen.chunks,
         tombstones=seen.tombstones,

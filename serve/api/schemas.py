@@ -258,11 +258,13 @@ class ForgetRequest(_Body):
 
 class ForgetPreview(BaseModel):
     """What would go. `derived` are made of nothing else and go with it, `needs_recompute` stay
-    on other support; `shown` names the first documents."""
+    on other support; `shown` names the first documents. `of_others` documents were made of what
+    would go, are not this owner's, and stay."""
 
     documents: int
     derived: list[str]
     needs_recompute: list[str]
+    of_others: int
     revisions: int
     chunks: int
     tombstones: int

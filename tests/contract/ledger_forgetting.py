@@ -194,18 +194,36 @@ class ForgettingContract:
         with pytest.raises(Forgotten):
             await put(ledger, prepared("c.md", KEPT))
 
-    async def test_a_dry_run_of_an_owner_names_no_document_of_others(self, ledger: Ledger) -> None:
+    async def test_what_others_made_of_an_owners_stays_and_is_counted(
+        self, ledger: Ledger, key_file: KeyFile
+    ) -> None:
         mine = prepared("m.md", KEPT, owner="ann")
-        summary = made_of(prepared("bobs secret.md", ZWEI, owner="bob"), document(mine))
-        await show(ledger, mine, summary)
+        own = made_of(prepared("own.md", "A note of Ann.", owner="ann"), document(mine))
+        theirs = made_of(prepared("bobs secret.md", ZWEI, owner="bob"), document(mine), origin(own))
+        shared = made_of(prepared("shared.md", "For everybody here."), origin(mine))
+        back = made_of(prepared("back.md", "Made of Bob's.", owner="ann"), document(theirs))
+        await show(ledger, mine, own, theirs, shared, back)
         selector = Selector(kind="document", value=document(mine))
         seen = {}
         for owner in ("ann", None):
             async with ledger.transaction() as tx:
                 seen[owner] = await preview(tx, Wish(tenant="acme", selector=selector, owner=owner))
-        assert len(seen["ann"].plan.documents) == len(seen[None].plan.documents) == 2
-        assert [line.split()[0] for line in seen["ann"].shown] == [document(mine)]
-        assert len(seen[None].shown) == 2
+        assert seen["ann"].plan == Plan(
+            named=(document(mine),), derived=(document(own),), recompute=(), others=2
+        )
+        assert (len(seen[None].plan.documents), seen[None].plan.others) == (5, 0)
+        named = {line.split()[0] for line in seen["ann"].shown}
+        assert named == {document(mine), document(own)}
+        job = await self.forget(ledger, key_file, "document", document(mine), owner="ann")
+        rows, _ = await self.left(ledger, mine, own, theirs, shared, back)
+        assert rows == sorted(map(document, (theirs, shared, back)))
+        await settle(ledger)
+        async with ledger.transaction() as tx:
+            left = await tx.forgetting.supports("acme", [document(theirs), document(shared)])
+            assert left == []
+            work = self.work(job, key_file, await tx.forget_jobs.work(job.job_id))
+            assert work.others == 2
+            assert await tx.forgetting.residue("acme", work.needles) == []
 
     async def test_what_an_owner_had_forgotten_others_may_have(
         self, ledger: Ledger, key_file: KeyFile
@@ -499,7 +517,7 @@ class ForgettingContract:
         async with ledger.transaction() as tx:
             for refused in (
                 tx.forgetting.holdings("acme", []),
-                tx.forgetting.derived("acme", []),
+                tx.forgetting.derived("acme", [], owner=None),
                 tx.forgetting.supports("acme", []),
                 tx.forgetting.erase("acme", []),
                 tx.forgetting.erase_former("acme", []),

@@ -52,7 +52,9 @@ class MemoryForgetting:
         found = [one for one in self._of(tenant) if one.revision.document_id in asked]
         return sorted(map(_holding, found), key=lambda one: one.revision_id)
 
-    async def derived(self, tenant: str, document_ids: Sequence[str]) -> list[str]:
+    async def derived(
+        self, tenant: str, document_ids: Sequence[str], *, owner: str | None
+    ) -> list[str]:
         named = set(require(document_ids, "document ids"))
         asked = named | {
             one.revision.origin for one in self._of(tenant) if one.revision.document_id in named
@@ -62,6 +64,7 @@ class MemoryForgetting:
                 one.revision.document_id
                 for one in self._of(tenant)
                 if asked.intersection(one.revision.derived_from)
+                and owner in (None, one.revision.owner)
             }
         )
 

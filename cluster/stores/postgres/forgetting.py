@@ -62,8 +62,11 @@ class PostgresForgetting:
             found.extend(_holding(row) for row in rows)
         return sorted(found, key=lambda one: one.revision_id)
 
-    async def derived(self, tenant: str, document_ids: Sequence[str]) -> list[str]:
-        asked = {"tenant": tenant, "ids": list(require(document_ids, "document ids"))}
+    async def derived(
+        self, tenant: str, document_ids: Sequence[str], *, owner: str | None
+    ) -> list[str]:
+        ids = list(require(document_ids, "document ids"))
+        asked = {"tenant": tenant, "ids": ids, "owner": owner}
         return [row[0] for row in await self._sql.rows("derived", asked)]
 
     async def supports(self, tenant: str, document_ids: Sequence[str]) -> list[Support]:

@@ -113,8 +113,11 @@ class Forgetting(Protocol):
         """All revisions of these documents, by revision id."""
         ...
 
-    async def derived(self, tenant: str, document_ids: Sequence[str]) -> list[str]:
-        """Ids of the documents that were made of any of these, by their id or an origin."""
+    async def derived(
+        self, tenant: str, document_ids: Sequence[str], *, owner: str | None
+    ) -> list[str]:
+        """Ids of the documents that were made of any of these, by their id or an origin. With
+        `owner`, only those of this owner."""
         ...
 
     async def supports(self, tenant: str, document_ids: Sequence[str]) -> list[Support]:

@@ -71,6 +71,7 @@ JOIN lineage l
  AND hashtextextended(l.support, 0) = hashtextextended(asked.support, 0)
  AND l.support = asked.support
 JOIN revisions r ON r.revision_id = l.revision_id AND r.state <> 'deleted'
+ AND (%(owner)s::text IS NULL OR r.owner = %(owner)s)
 ORDER BY 1
 
 -- name: supports, reads
