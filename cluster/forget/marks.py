@@ -78,6 +78,11 @@ def selector_mark(key: MarkKey, tenant: str, selector: Selector, *, owner: str |
     return key.mark("selector", tenant, owner or "", selector.kind, selector.value)
 
 
+def owner_mark(key: MarkKey, tenant: str, owner: str) -> str:
+    """Tells whether two were the same owner, and not who."""
+    return key.mark("asked by", tenant, owner)
+
+
 def tombstones_of(
     key: MarkKey,
     tenant: str,

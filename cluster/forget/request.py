@@ -15,7 +15,13 @@ from typing import Any
 from cluster.errors import InvalidRequest, NotFound
 from cluster.forget.key_files import KeyFile
 from cluster.forget.lineage import decide_fate
-from cluster.forget.marks import MarkKey, selector_mark, selector_tombstones, tombstones_of
+from cluster.forget.marks import (
+    MarkKey,
+    owner_mark,
+    selector_mark,
+    selector_tombstones,
+    tombstones_of,
+)
 from cluster.forget.naming import needles_of, sentences_of
 from cluster.ids import content_id, sha256_hex
 from cluster.kill_points import reached
@@ -214,6 +220,7 @@ async def _carry_out(
         counts=counts,
         asked_at=now,
         waits_for="the indexes",
+        asked_by=None if wish.owner is None else owner_mark(key, wish.tenant, wish.owner),
     )
     await tx.forget_jobs.add(job, seal(key, work))
     return job
@@ -311,6 +318,14 @@ def _parts(ids: Sequence[str]) -> Iterator[list[str]]:
 def _count(counts: dict[str, int], more: dict[str, int]) -> None:
     for name, count in more.items():
         counts[name] = counts.get(name, 0) + count
+
+
+def may_see(job: ForgetJob, *, owner: str | None, key_file: KeyFile) -> bool:
+    """Whoever has no owner sees all jobs of the tenant, an owner what was asked with its keys."""
+    if owner is None:
+        return True
+    secret = key_file.read()
+    return secret is not None and job.asked_by == owner_mark(MarkKey(secret), job.tenant, owner)
 
 
 def job_view(job: ForgetJob) -> dict[str, Any]:

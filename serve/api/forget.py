@@ -11,10 +11,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from cluster.errors import NotAllowed
+from cluster.errors import NotAllowed, NotFound
 from cluster.forget.key_files import receipt_key_file, tombstone_key_file
 from cluster.forget.receipts import Signer, key_id
-from cluster.forget.request import Preview, Wish, commit, lift, look
+from cluster.forget.request import Preview, Wish, commit, lift, look, may_see
 from cluster.model import ApiKey
 from cluster.stores.protocols import ForgetJob, Selector
 from serve.api.auth import Reader, TheService, Writer
@@ -85,11 +85,15 @@ async def forget(
     responses=problems(401, 403, 404, 503),
 )
 async def get_job(job_id: str, key: Writer, service: TheService) -> ForgetJobView:
-    """`waits_for` says what keeps it from its receipt."""
+    """`waits_for` says what keeps it from its receipt. A key of an owner sees what was asked
+    with that owner's keys."""
     known_form(job_id, "forget job")
-    _reach(key)
+    owner = _reach(key)
     async with service.ledger.transaction() as tx:
-        return _view(await tx.forget_jobs.get(key.tenant, job_id))
+        job = await tx.forget_jobs.get(key.tenant, job_id)
+    if not await _may_see(service, job, owner):
+        raise NotFound(f"no forget job {job_id!r}")
+    return _view(job)
 
 
 @router.post(
@@ -130,11 +134,15 @@ async def get_key(key: Reader, service: TheService) -> ReceiptKey:
     },
 )
 async def get_receipt(receipt_id: str, key: Writer, service: TheService) -> Response:
-    """Once everything was searched and nothing was found."""
+    """Once everything was searched and nothing was found. A key of an owner sees those of what
+    was asked with that owner's keys."""
     known_form(receipt_id, "receipt")
-    _reach(key)
+    owner = _reach(key)
     async with service.ledger.transaction() as tx:
         body = await tx.forget_jobs.receipt(key.tenant, receipt_id)
+        job = await tx.forget_jobs.of_receipt(key.tenant, receipt_id)
+    if not await _may_see(service, job, owner):
+        raise NotFound(f"no receipt {receipt_id!r}")
     return Response(body, media_type="application/json")
 
 
@@ -143,6 +151,11 @@ def _reach(key: ApiKey) -> str | None:
     if key.owner is None:
         _need_admin(key)
     return key.owner
+
+
+async def _may_see(service: Service, job: ForgetJob, owner: str | None) -> bool:
+    key_file = tombstone_key_file(service.settings)
+    return await asyncio.to_thread(may_see, job, owner=owner, key_file=key_file)
 
 
 def _need_admin(key: ApiKey) -> None:

@@ -12,7 +12,7 @@ import pytest
 from cluster.errors import Forgotten, InvalidRequest, NotFound
 from cluster.forget.key_files import KeyFile
 from cluster.forget.marks import MarkKey
-from cluster.forget.request import Plan, Wish, Work, forget, plan_of, preview, unseal
+from cluster.forget.request import Plan, Wish, Work, forget, may_see, plan_of, preview, unseal
 from cluster.model import ItemProblem, Run, Scope, Turn
 from cluster.stores.protocols import ForgetJob, Ledger, Prepared, Selector
 from contract.samples import NOW, chunk_ids, prepared, put, settle, show, vectors_of
@@ -297,6 +297,24 @@ class ForgettingContract:
                 await tx.forget_jobs.receipt("other", first.receipt_id)
             with pytest.raises(NotFound):
                 await tx.forget_jobs.get("other", first.job_id)
+
+    async def test_a_job_tells_by_a_hash_who_asked(self, ledger: Ledger, key_file: KeyFile) -> None:
+        mine, theirs = prepared("a.md", KEPT, owner="ann"), prepared("b.md", ZWEI)
+        await show(ledger, mine, theirs)
+        of_ann = await self.forget(ledger, key_file, "document", document(mine), owner="ann")
+        of_all = await self.forget(ledger, key_file, "document", document(theirs))
+        async with ledger.transaction() as tx:
+            jobs = [await tx.forget_jobs.get("acme", one.job_id) for one in (of_ann, of_all)]
+            assert await tx.forget_jobs.of_receipt("acme", of_ann.receipt_id) == of_ann
+        assert jobs == [of_ann, of_all]
+        assert "ann" not in (of_ann.asked_by or "ann")
+        seen = {
+            owner: [may_see(job, owner=owner, key_file=key_file) for job in jobs]
+            for owner in ("ann", "bob", None)
+        }
+        assert seen == {"ann": [True, False], "bob": [False, False], None: [True, True]}
+        nowhere = KeyFile(key_file.path.with_name("none"), setting="tests")
+        assert not may_see(of_ann, owner="ann", key_file=nowhere)
 
     async def test_derived_items_go_with_their_last_support(
         self, ledger: Ledger, key_file: KeyFile

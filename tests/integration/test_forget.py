@@ -342,7 +342,17 @@ async def test_over_http(house: House) -> None:
         receipt = await client.get(f"/v1/receipts/{job['receipt_id']}")
         key = (await client.get("/v1/receipts/key")).json()
         assert verify(receipt.text, bytes.fromhex(key["public_key"])) == []
-        await house.forget("owner", "ann", owner="ann")
+        hers = await house.forget("owner", "ann", owner="ann")
+        bob = await make_key(ledger, role="write", owner="bob")
+        of_bob = {"Authorization": f"Bearer {bob}"}
+        for path in (f"forget/{hers.job_id}", f"receipts/{hers.receipt_id}"):
+            answers = [
+                (await client.get(f"/v1/{path}", headers=each)).status_code
+                for each in ({}, of_ann, of_bob)
+            ]
+            assert answers == [200, 200, 404]
+        for path in (f"forget/{job['job_id']}", f"receipts/{job['receipt_id']}"):
+            assert (await client.get(f"/v1/{path}", headers=of_ann)).status_code == 404
         lifted = await client.post(f"/v1/forget/{job['receipt_id']}/lift", headers=of_ann)
         assert lifted.status_code == 403
         lifted = await client.post(f"/v1/forget/{job['receipt_id']}/lift")

@@ -29,6 +29,7 @@ class PostgresForgetJobs:
                 "counts": json.dumps(dict(job.counts)),
                 "waits_for": job.waits_for,
                 "asked_at": job.asked_at,
+                "asked_by": job.asked_by,
             },
         )
         if work:
@@ -88,4 +89,5 @@ def _job(row: tuple[Any, ...]) -> ForgetJob:
         waits_for=row[8],
         finished_at=row[9],
         lifted_at=row[10],
+        asked_by=row[11],
     )

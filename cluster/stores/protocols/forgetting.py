@@ -80,7 +80,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetJob:
-    """`selector` is a keyed hash of the value; `counts` by table, as they were before; what
+    """`selector` is a keyed hash of the value, `asked_by` one of the owner whose key asked (`None`:
+    it was asked without an owner); `counts` by table, as they were before; what
     still has to happen is told in `waits_for`."""
 
     job_id: str
@@ -94,6 +95,7 @@ class ForgetJob:
     waits_for: str = ""
     finished_at: datetime | None = None
     lifted_at: datetime | None = None
+    asked_by: str | None = None
 
 
 class Forgetting(Protocol):

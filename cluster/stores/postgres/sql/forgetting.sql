@@ -229,9 +229,9 @@ SELECT (SELECT count(*) FROM outbox WHERE chunk_id = ANY(%(ids)s::text[]))
 
 -- name: add_job
 INSERT INTO forget_jobs (job_id, receipt_id, tenant, kind, selector, state, counts, waits_for,
-                         asked_at)
+                         asked_at, asked_by)
 VALUES (%(job_id)s, %(receipt_id)s, %(tenant)s, %(kind)s, %(selector)s, %(state)s,
-        %(counts)s::jsonb, %(waits_for)s, %(asked_at)s)
+        %(counts)s::jsonb, %(waits_for)s, %(asked_at)s, %(asked_by)s)
 
 -- name: add_work
 INSERT INTO forget_work (job_id, part, sealed)
@@ -240,23 +240,23 @@ FROM unnest(%(parts)s::integer[], %(sealed)b::bytea[]) AS n(part, sealed)
 
 -- name: job, reads
 SELECT job_id, receipt_id, tenant, kind, selector, state, counts, asked_at, waits_for,
-       finished_at, lifted_at
+       finished_at, lifted_at, asked_by
 FROM forget_jobs WHERE tenant = %(tenant)s AND job_id = %(id)s
 
 -- name: job_of_receipt, reads
 SELECT job_id, receipt_id, tenant, kind, selector, state, counts, asked_at, waits_for,
-       finished_at, lifted_at
+       finished_at, lifted_at, asked_by
 FROM forget_jobs WHERE tenant = %(tenant)s AND receipt_id = %(id)s
 
 -- name: latest_job, reads
 SELECT job_id, receipt_id, tenant, kind, selector, state, counts, asked_at, waits_for,
-       finished_at, lifted_at
+       finished_at, lifted_at, asked_by
 FROM forget_jobs WHERE tenant = %(tenant)s AND selector = %(selector)s
 ORDER BY asked_at DESC, job_id LIMIT 1
 
 -- name: unfinished_jobs, reads
 SELECT job_id, receipt_id, tenant, kind, selector, state, counts, asked_at, waits_for,
-       finished_at, lifted_at
+       finished_at, lifted_at, asked_by
 FROM forget_jobs WHERE state <> 'finished'
 ORDER BY asked_at, job_id
 
