@@ -11,6 +11,7 @@ import asyncio
 import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from cluster.clock import Clock
@@ -23,6 +24,7 @@ from cluster.ids import digest
 from cluster.kill_points import reached
 from cluster.stores.protocols import Collections, Finding, ForgetJob, Ledger
 from cluster.stores.views import Views
+from lifecycle.reembed import SETTLE_S
 from lifecycle.residue import present_needles, residue
 
 LEASE = "forget"
@@ -30,6 +32,8 @@ POLL_S = 0.2
 WITHIN_S = 120.0
 """After so long without an end a job is left to the next one who comes. A search that has begun is
 not broken off: of a large index it may take longer, and would never come to its end."""
+
+RETIRING = "the index of a retired encoder, which is dropped in a moment"
 
 Say = Callable[[str], None]
 
@@ -69,16 +73,17 @@ async def finish(ground: Ground, job: ForgetJob, *, within_s: float = WITHIN_S) 
 
 
 async def _finish(ground: Ground, job: ForgetJob, work: Work, *, until: float) -> None:
-    await _drop_dead_collections(ground)
     if not await _drained(ground, job, work, until=until):
         return
     reached("forget.drained")
     while True:
         await _scrub(ground, job, work)
         found = await residue(ground.ledger, ground.views, job.tenant, work)
-        if not found:
+        # Afterwards, as one that was searched may have been retired meanwhile.
+        dropped = await _drop_dead_collections(ground)
+        if dropped and not found:
             break
-        await _progress(ground, job, waits_for=_told(found))
+        await _progress(ground, job, waits_for=_told(found) or RETIRING)
         if _now_s() > until:
             return
         await asyncio.sleep(POLL_S)
@@ -102,16 +107,20 @@ async def _drained(ground: Ground, job: ForgetJob, work: Work, *, until: float) 
         await asyncio.sleep(POLL_S)
 
 
-async def _drop_dead_collections(ground: Ground) -> None:
-    """Nobody keeps up the index of a generation that is gone, so it may hold anything."""
+async def _drop_dead_collections(ground: Ground) -> bool:
+    """Nobody keeps up the index of a generation that is gone, so it may hold anything. False
+    while one is gone so lately that a process may still write to it, and make it anew."""
     if ground.collections is None:
-        return
+        return True
     async with ground.ledger.transaction() as tx:
         known = await tx.generations.known()
-    gone = [one.generation for one in known if one.state == "gone"]
-    if gone:
-        await ground.collections.drop(gone)
+    since = ground.clock.now() - timedelta(seconds=SETTLE_S)
+    gone = [one for one in known if one.state == "gone"]
+    settled = [one.generation for one in gone if one.ended_at is None or one.ended_at <= since]
+    if settled:
+        await ground.collections.drop(settled)
         reached("forget.collections_dropped")
+    return len(settled) == len(gone)
 
 
 async def _scrub(ground: Ground, job: ForgetJob, work: Work) -> None:

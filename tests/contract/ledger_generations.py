@@ -74,7 +74,9 @@ class GenerationsContract:
             assert (grace.state, grace.retire_at) == ("grace", LATER + DAY)
             assert await tx.generations.active() == NEW
             await tx.generations.retire(OLD.fingerprint, now=LATER)
-            await tx.generations.retire(OLD.fingerprint, now=LATER)
+            await tx.generations.retire(OLD.fingerprint, now=LATER + DAY)
+            ended = {one.fingerprint: one.ended_at for one in await tx.generations.known()}
+            assert ended == {OLD.fingerprint: LATER, NEW.fingerprint: None}
             assert [one.state for one in await tx.generations.live()] == ["active"]
             assert await states(tx) == {NEW.fingerprint: "active", OLD.fingerprint: "gone"}
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from forgetting import House, memory_house, real_house
 from serving import (
+    DIM,
     EMBEDDER,
     NOW,
     TENANT,
@@ -25,15 +26,18 @@ from serving import (
     views_of,
 )
 
+from cluster.clock import FixedClock
 from cluster.errors import Forgotten
 from cluster.forget.receipts import Signer, verify
 from cluster.forget.request import lift
-from cluster.model import Metadata, Run, Scope
+from cluster.model import Generation, Metadata, Run, Scope
+from cluster.stores.memory.collections import MemoryCollections
 from cluster.stores.memory.text_index import MemoryTextIndex
 from cluster.stores.protocols import ForgetJob, Prepared
 from contract.milvus_lite import MilvusLite, milvus_lite
 from contract.postgres import wipe
-from lifecycle.forget import finish, finish_all
+from lifecycle.forget import RETIRING, Ground, finish, finish_all
+from lifecycle.reembed import SETTLE_S
 from lifecycle.residue import residue
 
 ENGLISH = "Marlene keeps the spare key of the boathouse under the third stone on the left."
@@ -307,6 +311,32 @@ async def so_many(house: House, count: int) -> None:
         assert await visible(house, batch) == 0
     await house.drain()
     assert (await finish(house.ground, job, within_s=300)).state == "finished"
+
+
+async def test_a_retired_index_settles_and_is_dropped_before_the_receipt(house: House) -> None:
+    one = prepared("a.md", ENGLISH)
+    active = Generation(fingerprint=EMBEDDER.fingerprint, dim=DIM, recipe={})
+    retired = Generation(fingerprint="retired", dim=DIM, recipe={})
+    async with house.stores.ledger.transaction() as tx:
+        await tx.generations.activate(active)
+        await tx.generations.begin(retired, now=NOW)
+    await fill(house.stores, [one])
+    collections = MemoryCollections()
+    index = await collections.open(retired)
+    job = await house.ask("document", document(one))
+    await house.drain()
+    async with house.stores.ledger.transaction() as tx:
+        await tx.generations.retire(retired.fingerprint, now=NOW)
+
+    def ground(after_s: float) -> Ground:
+        clock = FixedClock(NOW + timedelta(seconds=after_s))
+        return replace(house.ground, collections=collections, clock=clock)
+
+    waiting = await finish(ground(SETTLE_S - 0.1), job, within_s=0.3)
+    assert (waiting.state, waiting.waits_for) == ("scanning", RETIRING)
+    assert collections.by_fingerprint == {retired.fingerprint: index}
+    assert (await finish(ground(SETTLE_S), job, within_s=60)).state == "finished"
+    assert collections.by_fingerprint == {}
 
 
 async def test_over_http(house: House) -> None:

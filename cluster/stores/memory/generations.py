@@ -114,7 +114,7 @@ class MemoryGenerations:
         if held is None:
             raise NotFound(f"no generation {fingerprint!r}")
         check_retire(fingerprint, self._live_states())
-        self._put(replace(held, state="gone"))
+        self._put(replace(held, state="gone", ended_at=held.ended_at or now))
         for chunk, target in [place for place in self._state.outbox if place[1] == fingerprint]:
             del self._state.outbox[chunk, target]
         self._state.awake = True

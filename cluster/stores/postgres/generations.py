@@ -150,7 +150,7 @@ def _named(generation: Generation) -> dict[str, object]:
 
 
 def _read(row: tuple[Any, ...]) -> HeldGeneration:
-    fingerprint, dim, recipe, state, started_at, activated_at, retire_at, progress = row
+    fingerprint, dim, recipe, state, started_at, activated_at, retire_at, progress, ended_at = row
     return HeldGeneration(
         generation=Generation(fingerprint=fingerprint, dim=dim, recipe=recipe),
         state=state,
@@ -158,4 +158,5 @@ def _read(row: tuple[Any, ...]) -> HeldGeneration:
         activated_at=activated_at,
         retire_at=retire_at,
         progress=progress,
+        ended_at=ended_at,
     )

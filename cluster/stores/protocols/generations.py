@@ -20,7 +20,8 @@ Progress = Mapping[str, float | str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldGeneration:
-    """`progress` is what the job that builds it noted last. `retire_at`: the end of its grace."""
+    """`progress` is what the job that builds it noted last. `retire_at`: the end of its grace,
+    `ended_at` when it was retired."""
 
     generation: Generation
     state: GenerationState
@@ -28,6 +29,7 @@ class HeldGeneration:
     activated_at: datetime | None = None
     retire_at: datetime | None = None
     progress: Progress | None = None
+    ended_at: datetime | None = None
 
     @property
     def fingerprint(self) -> str:

@@ -7,7 +7,8 @@ VALUES (%(fingerprint)s, %(dim)s, %(recipe)s::jsonb, true)
 ON CONFLICT DO NOTHING
 
 -- name: known, reads
-SELECT fingerprint, dim, recipe, state, started_at, activated_at, retire_at, progress
+SELECT fingerprint, dim, recipe, state, started_at, activated_at, retire_at, progress,
+       ended_at
 FROM generations
 ORDER BY array_position(ARRAY['active', 'grace', 'building', 'gone'], state::text), fingerprint
 
