@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -117,9 +118,17 @@ async def fill(stores: Stores, batch: Sequence[Prepared]) -> None:
                 dict(zip(keys, vectors, strict=True)), fingerprint=EMBEDDER.fingerprint
             )
         await tx.documents.put(batch, now=NOW)
-    indexer = Indexer(stores.ledger, views_of(stores), FixedClock(NOW))
-    while await indexer.drain():
-        pass
+    async with asyncio.timeout(60):
+        while await _pending(stores):
+            # A new one each time: it has not heard yet that a probe came too early.
+            indexer = Indexer(stores.ledger, views_of(stores), FixedClock(NOW))
+            while await indexer.drain():
+                pass
+
+
+async def _pending(stores: Stores) -> int:
+    async with stores.ledger.transaction() as tx:
+        return (await tx.documents.counts(None))["pending"]
 
 
 def views_of(stores: Stores, *, text_index: TextIndex | None = None) -> FixedViews:

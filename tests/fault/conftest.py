@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from contract.milvus_lite import milvus_lite
+from contract.postgres import fresh_database
 from fault.houses import Addresses, Surroundings, as_url, surroundings
 
 
@@ -23,13 +24,16 @@ def embedded(
 
 @pytest.fixture(scope="module")
 def servers(
-    module_database_url: str,
+    postgres_url: str,
+    ledger_template: str,
     milvus_uri: str,
     elasticsearch_url: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Surroundings]:
-    direct = Addresses(
-        postgres=as_url(module_database_url), milvus=milvus_uri, elasticsearch=elasticsearch_url
-    )
-    with surroundings(direct, tmp_path_factory.mktemp("fault")) as made:
-        yield made
+    """With a ledger of its own: the one beside it owes these indexes nothing."""
+    with fresh_database(postgres_url, ledger_template) as database:
+        direct = Addresses(
+            postgres=as_url(database), milvus=milvus_uri, elasticsearch=elasticsearch_url
+        )
+        with surroundings(direct, tmp_path_factory.mktemp("fault")) as made:
+            yield made
