@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +27,8 @@ from ingest.sources import Unit
 from ingest.stages import Bundle, Embed, Prepare, Write
 
 LEASE_CLASS = 0x70616C
-TRIES = 60
+TRIES = 20
+MOMENT_S = 3.0
 PAGE_ROWS = 1000
 
 
@@ -46,15 +46,17 @@ def forget_while_encoded(house: House) -> None:
 
 def lose_the_lease(house: House) -> None:
     """The indexer's session ends while rows are on their way, until it says that it noticed."""
-    noticed = Path(os.environ["PALIMPSEST_TEST_SEEN_IN"]) / "indexer.owed_again"
-    chance = random.Random(7)
-    for _ in range(TRIES):
-        if noticed.exists():
-            return
-        asyncio.run(_owe_everything(house))
-        time.sleep(chance.uniform(0.0, 0.2))
-        _end_leases(postgres_url(house.settings))
-        time.sleep(0.8)
+    seen = Path(os.environ["PALIMPSEST_TEST_SEEN_IN"])
+    noticed, taken = seen / "indexer.owed_again", seen / "indexer.taken"
+    with psycopg.connect(postgres_url(house.settings), autocommit=True) as connection:
+        for _ in range(TRIES):
+            if noticed.exists():
+                return
+            before = taken.stat().st_mtime_ns
+            asyncio.run(_owe_everything(house))
+            if _changes(taken, since_ns=before, within_s=MOMENT_S):
+                _end_leases(connection)
+            _appears(noticed, within_s=MOMENT_S)
     raise TimeoutError("the indexer never lost its lease while it wrote")
 
 
@@ -95,10 +97,25 @@ async def _owe_everything(house: House) -> None:
         await tx.documents.requeue([chunk for chunk, _ in rows])
 
 
-def _end_leases(url: str) -> None:
-    query = (
+def _end_leases(connection: psycopg.Connection) -> None:
+    connection.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
-        "AND classid = %s AND granted AND pid <> pg_backend_pid()"
+        "AND classid = %s AND granted AND pid <> pg_backend_pid()",
+        (LEASE_CLASS,),
     )
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(query, (LEASE_CLASS,))
+
+
+def _changes(path: Path, *, since_ns: int, within_s: float) -> bool:
+    """Whether it is touched. Looks often, as what follows has to come at once."""
+    until = time.monotonic() + within_s
+    while path.stat().st_mtime_ns == since_ns:
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+def _appears(path: Path, *, within_s: float) -> None:
+    until = time.monotonic() + within_s
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.02)

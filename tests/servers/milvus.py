@@ -73,6 +73,7 @@ class MilvusServer:
         self._folder = folder
         self._etcd_file = folder / "etcd.yaml"
         self._port = port or free_port()
+        self._configured = False
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -82,7 +83,10 @@ class MilvusServer:
     def start(self) -> None:
         """Returns when it answers. `RuntimeError` with the end of its log when it does not."""
         metrics_port = free_port()
-        self._configure()
+        if not self._configured:
+            # Not again after a kill: the launcher takes the port for taken for a minute.
+            self._configure()
+            self._configured = True
         log = self._folder / "server.log"
         with log.open("ab") as out:
             self._process = subprocess.Popen(
