@@ -16,10 +16,8 @@ pytestmark = [pytest.mark.stores, pytest.mark.slow]
 
 SPREAD = (
     Kill(point="ingest.put"),
-    Kill(point="upload.committed"),
     Kill(point="indexer.taken:2"),
     Kill(point="indexer.vectors_upserted"),
-    Kill(point="indexer.published"),
     Kill(point="delete.committed:2"),
     Kill(point="forget.committed"),
     Kill(point="rebuild.owed"),
