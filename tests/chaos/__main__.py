@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -28,6 +29,7 @@ HEADS = ("point", "killed", "recovered", "took", "lost", "ghosts", "twice", "sta
 
 def main() -> int:
     asked = _arguments()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started ends with us
     bad = [outcome for place in asked.on for outcome in _play(place, asked.only)]
     for outcome in bad:
         print(f"\n{_name(outcome)}: {outcome.error or outcome.difference}")
