@@ -111,10 +111,12 @@ class TcpProxy:
             asking = asyncio.create_task(self._pump(reader, to_store, is_answer=False))
             answering = asyncio.create_task(self._pump(from_store, writer, is_answer=True))
             both = (asking, answering)
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            for one in both:
-                one.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
+            try:
+                await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for one in both:
+                    one.cancel()
+                await asyncio.gather(*both, return_exceptions=True)
         finally:
             self._pairs.discard(pair)
             _reset(to_store)

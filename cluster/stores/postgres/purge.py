@@ -20,6 +20,11 @@ LOCK_TIMEOUT_MS = 60_000
 ROUNDS = 2
 """Of log switch and checkpoint: the first still needs the segment that the second lets go."""
 
+_AHEAD = b"""
+SELECT count(*) FROM pg_ls_waldir()
+WHERE name ~ '^[0-9A-F]{24}$' AND name > pg_walfile_name(pg_current_wal_insert_lsn())
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurgedDatabase:
@@ -65,6 +70,7 @@ async def _log(connection: Connection, *, drop: bool) -> str:
         await connection.execute("ALTER SYSTEM SET wal_recycle = off")
         await connection.execute("SELECT pg_reload_conf()")
         try:
+            await _write_through(connection)
             for _ in range(ROUNDS):
                 await connection.execute("SELECT pg_switch_wal()")
                 await connection.execute("CHECKPOINT")
@@ -74,3 +80,12 @@ async def _log(connection: Connection, *, drop: bool) -> str:
     except psycopg.errors.InsufficientPrivilege:
         return "not touched: this user may not make checkpoints; ask who administers the server"
     return "old segments were removed"
+
+
+async def _write_through(connection: Connection) -> None:
+    """Segments that were renamed before, for later use, are written over by using them."""
+    cursor = await connection.execute(_AHEAD)
+    row = await cursor.fetchone()
+    for _ in range(int(row[0]) if row else 0):
+        await connection.execute("SELECT pg_logical_emit_message(false, 'palimpsest', '')")
+        await connection.execute("SELECT pg_switch_wal()")
