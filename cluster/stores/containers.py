@@ -131,12 +131,12 @@ async def _has_index(settings: Settings) -> bool:
 
 
 async def _has_collection(settings: Settings, generation: Generation) -> bool:
-    from cluster.stores.milvus.schema import collection_name
+    from cluster.stores.milvus.prepare import held_name
 
-    name = collection_name(generation)
-    return await _on_milvus(
-        settings, f"look for {name}", lambda client: client.has_collection(name)
+    name = await _on_milvus(
+        settings, "look for the collection", lambda client: held_name(client, generation)
     )
+    return name is not None
 
 
 async def _on_milvus(settings: Settings, what: str, call: Callable[[Any], Answer]) -> Answer:

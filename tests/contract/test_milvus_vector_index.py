@@ -15,6 +15,7 @@ from cluster.model import Generation, Scope
 from cluster.settings import MilvusSettings
 from cluster.stores.milvus.collections import MilvusCollections
 from cluster.stores.milvus.index import MilvusVectorIndex
+from cluster.stores.milvus.schema import collection_name
 from contract.milvus_lite import MilvusLite, free_port, milvus_lite
 from contract.vector_index import DIM, VectorIndexContract, ids_where, row, towards, vector
 
@@ -73,6 +74,23 @@ class TestOpening:
         again = await asyncio.to_thread(opened, server.uri, of)
         assert await again.versions(["a"]) == {"a": 7}
         await again.close()
+
+    async def test_files_that_a_dropped_collection_left_are_in_nobody_s_way(
+        self, tmp_path: Path
+    ) -> None:
+        of = generation()
+        left = tmp_path / "collections" / collection_name(of) / "partitions"
+        left.mkdir(parents=True)
+        with milvus_lite(tmp_path) as own:
+            for version in (1, 2):
+                index = await asyncio.to_thread(opened, own.uri, of)
+                await index.upsert([row("a", "t", version=version)])
+                assert await index.versions(["a"]) == {"a": version}
+                await index.close()
+            collections = MilvusCollections(uri=own.uri, token=None, settings=MilvusSettings())
+            assert await collections.drop([of]) == 1
+            assert await collections.drop([of]) == 0
+        assert left.is_dir()
 
     async def test_several_may_open_a_new_generation_at_once(self, server: MilvusLite) -> None:
         of = generation()

@@ -226,6 +226,9 @@ def _download(folder: Path) -> Path:
         )
     goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
     command = [maven, "-q", "-B", goal, f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={folder}"]
+    if not os.access(Path(pwd.getpwuid(os.geteuid()).pw_dir), os.W_OK):
+        # Java looks there for a home, whatever HOME says.
+        command.append(f"-Dmaven.repo.local={folder / 'maven'}")
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=folder, check=False, timeout=900
     )

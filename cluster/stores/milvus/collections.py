@@ -17,7 +17,8 @@ from cluster.model import Generation
 from cluster.settings import MilvusSettings
 from cluster.stores.milvus.connection import Connection
 from cluster.stores.milvus.index import MilvusVectorIndex
-from cluster.stores.milvus.schema import collection_name
+from cluster.stores.milvus.prepare import held_name
+from cluster.stores.milvus.schema import collection_names
 from cluster.stores.milvus.server import detect
 
 ALIAS = "chunks_active"
@@ -49,14 +50,13 @@ class MilvusCollections:
         )
 
     async def point(self, generation: Generation) -> None:
-        name = collection_name(generation)
         try:
-            await self._call(f"alias {name}", partial(_point, name=name))
+            await self._call("move the alias", partial(_point, generation=generation))
         except StoreRejected as error:
             _log.warning("the alias %s is not moved: %s", ALIAS, error)
 
     async def drop(self, generations: Sequence[Generation]) -> int:
-        names = [collection_name(one) for one in generations]
+        names = [name for one in generations for name in collection_names(one)]
         for _ in range(DROP_TRIES - 1):
             try:
                 return await self._call("drop collections", partial(_drop, names=names))
@@ -74,9 +74,10 @@ class MilvusCollections:
             await connection.close()
 
 
-def _point(client: MilvusClient, *, name: str) -> None:
+def _point(client: MilvusClient, *, generation: Generation) -> None:
     """Create or alter, by what is there: `alter` of one that is not is an error."""
-    if not client.has_collection(name):
+    name = held_name(client, generation)
+    if name is None:
         return
     held = client.list_aliases(name).get("aliases", [])
     if ALIAS in held:
@@ -88,7 +89,8 @@ def _point(client: MilvusClient, *, name: str) -> None:
 
 
 def _drop(client: MilvusClient, *, names: Sequence[str]) -> int:
-    there = [name for name in names if client.has_collection(name)]
+    held = set(client.list_collections())
+    there = [name for name in names if name in held]
     for name in there:
         for alias in client.list_aliases(name).get("aliases", []):
             client.drop_alias(alias)

@@ -51,6 +51,7 @@ class MilvusVectorIndex:
         connection: Connection,
         *,
         server: Server,
+        name: str,
         generation: Generation,
         settings: MilvusSettings,
     ) -> None:
@@ -58,7 +59,7 @@ class MilvusVectorIndex:
         self._server = server
         self._dim = generation.dim
         self._settings = settings
-        self._name = collection_name(generation)
+        self._name = name
         self._writing = asyncio.Lock()
         self._unflushed = 0
 
@@ -72,7 +73,7 @@ class MilvusVectorIndex:
         """
         connection = await Connection.open(uri, token=token, timeout_s=settings.timeout_s)
         try:
-            server = await connection.call(
+            server, name = await connection.call(
                 f"prepare {collection_name(generation)}",
                 lambda client, _: prepare(client, generation=generation, settings=settings),
                 timeout_s=BULK_TIMEOUT_S,
@@ -80,7 +81,7 @@ class MilvusVectorIndex:
         except BaseException:
             await connection.close()
             raise
-        return cls(connection, server=server, generation=generation, settings=settings)
+        return cls(connection, server=server, name=name, generation=generation, settings=settings)
 
     async def upsert(self, rows: Sequence[VectorRow]) -> None:
         kept = latest(rows, dim=self._dim, store=STORE)

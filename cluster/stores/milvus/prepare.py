@@ -14,31 +14,48 @@ from cluster.filters import FIELDS
 from cluster.model import Generation
 from cluster.settings import MilvusSettings
 from cluster.stores.milvus.errors import STORE
-from cluster.stores.milvus.schema import collection_name, collection_schema
+from cluster.stores.milvus.schema import collection_names, collection_schema
 from cluster.stores.milvus.server import Server, detect
 
 AT_ONCE = 8
+LEFT_OVER = "File exists"
 
 
-def prepare(client: MilvusClient, *, generation: Generation, settings: MilvusSettings) -> Server:
-    """Safe to call from several processes at once, and after one that died half-way."""
+def prepare(
+    client: MilvusClient, *, generation: Generation, settings: MilvusSettings
+) -> tuple[Server, str]:
+    """The server, and the name of the collection. Safe to call from several processes at once,
+    and after one that died half-way."""
     server = detect(client.get_server_version(timeout=settings.timeout_s))
-    name = collection_name(generation)
-    if not client.has_collection(name):
-        _create(client, name, server=server, dim=generation.dim)
+    name = held_name(client, generation) or _create(client, generation, server=server)
     _check(name, client.describe_collection(name), server=server, dim=generation.dim)
     _index(client, name, server=server, settings=settings)
     client.load_collection(name)
-    return server
+    return server, name
 
 
-def _create(client: MilvusClient, name: str, *, server: Server, dim: int) -> None:
-    schema = collection_schema(dim, server=server)
-    try:
-        client.create_collection(name, schema=schema, consistency_level="Bounded")
-    except MilvusException:
-        if not client.has_collection(name):
-            raise
+def held_name(client: MilvusClient, generation: Generation) -> str | None:
+    """Under which name its collection is there: the first of those that it may have."""
+    held = set(client.list_collections())
+    return next((name for name in collection_names(generation) if name in held), None)
+
+
+def _create(client: MilvusClient, generation: Generation, *, server: Server) -> str:
+    """Under the next name where Milvus Lite has files of a dropped collection left, which it
+    neither shows nor writes over."""
+    schema = collection_schema(generation.dim, server=server)
+    *names, last = collection_names(generation)
+    for name in (*names, last):
+        try:
+            client.create_collection(name, schema=schema, consistency_level="Bounded")
+        except MilvusException as error:
+            if client.has_collection(name):
+                return name
+            if name == last or not server.lite or LEFT_OVER not in str(error):
+                raise
+        else:
+            return name
+    raise AssertionError("the last name is made, or its error raised")
 
 
 def _check(name: str, described: dict[str, Any], *, server: Server, dim: int) -> None:

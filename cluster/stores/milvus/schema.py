@@ -30,6 +30,15 @@ MAX_TAGS = 1024
 MAX_TAGS_BYTES = 65_535
 
 
+SPARE_NAMES = 20
+
+
+def collection_names(generation: Generation) -> tuple[str, ...]:
+    """The name of its collection, then those that it gets when that one cannot be had."""
+    name = collection_name(generation)
+    return (name, *(f"{name}_{number}" for number in range(2, SPARE_NAMES + 2)))
+
+
 def collection_name(generation: Generation) -> str:
     """One collection for each encoding; the fingerprint is text of any form."""
     return f"chunks_{sha256_hex(generation.fingerprint)[:12]}"
