@@ -114,7 +114,7 @@ def a_run() -> Run:
 
 
 async def answers(stores: Stores) -> list[list[tuple[tuple[str, ...], float]]]:
-    """Ids and scores of 50 questions, in order, as the API would give them."""
+    """Ids and scores of 500 questions, in order, as the API would give them."""
     service = build_service(
         settings=Settings.model_validate({"serve": {"channel_deadline_s": 5, "deadline_s": 20}}),
         stores=stores,
@@ -126,7 +126,7 @@ async def answers(stores: Stores) -> list[list[tuple[tuple[str, ...], float]]]:
     rng = random.Random("questions")
     words = [word for page in corpus() for word in page.revision.text.split()]
     found = []
-    for _ in range(50):
+    for _ in range(500):
         text = " ".join(rng.sample(words, 4))[:200]
         question = Question(
             scope=Scope(tenant=TENANT, owner="ann"), text=text, limit=10, now=NOW, deadline_s=20.0
@@ -134,7 +134,7 @@ async def answers(stores: Stores) -> list[list[tuple[tuple[str, ...], float]]]:
         answer = await service.search(question)
         assert answer.failures == ()
         found.append([(one.citation.chunk_ids, one.score) for one in answer.passages])
-    assert sum(map(len, found)) > 200
+    assert sum(map(len, found)) > 2000
     return found
 
 
