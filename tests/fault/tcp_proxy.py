@@ -41,7 +41,6 @@ class TcpProxy:
         self._loop = asyncio.new_event_loop()
         self._server: asyncio.Server | None = None
         self._pairs: set[Pair] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         with socket.socket() as held:
             held.bind(("127.0.0.1", 0))
@@ -85,20 +84,20 @@ class TcpProxy:
         if self._server is not None:
             self._server.close()
         self._reset_all()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        # Also those that have just come in, and both directions of each connection.
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+        self._reset_all()
+        await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         try:
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await self._join(reader, writer)
         finally:
             _reset(writer)
-            self._tasks.discard(task)
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._while_stalled()
