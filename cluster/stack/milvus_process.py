@@ -9,6 +9,8 @@ from types import FrameType
 
 from milvus_lite.adapter.grpc.server import run_server
 
+from cluster.stack.milvus_files import drop_broken_indexes
+
 
 def main(folder: str, port: int) -> None:
     def end(_signal: int, _frame: FrameType | None) -> None:
@@ -18,6 +20,7 @@ def main(folder: str, port: int) -> None:
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     Path(folder).mkdir(mode=0o700, exist_ok=True)
+    drop_broken_indexes(Path(folder))
     run_server(folder, host="127.0.0.1", port=port)
 
 

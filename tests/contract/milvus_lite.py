@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from cluster.stack.milvus_files import drop_broken_indexes
+
 STARTS_WITHIN_S = 60.0
 
 
@@ -26,6 +28,7 @@ class MilvusLite:
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:
+        drop_broken_indexes(self._folder)
         command = "from milvus_lite.cmdline import main; raise SystemExit(main())"
         place = ("--data-dir", str(self._folder), "--host", "127.0.0.1", "--port", str(self._port))
         self._process = subprocess.Popen(
