@@ -17,6 +17,7 @@ from cluster.clock import Clock
 from cluster.kill_points import reached
 from cluster.stores.protocols import Lease, Ledger, Rebuild
 from lifecycle.reconcile import room
+from lifecycle.shrinking import Shrinking
 
 LEASE = "rebuild"
 BATCH = 1000
@@ -150,14 +151,12 @@ async def _written(
     """Wait until what was owed by now is done; how much is left when nothing moved."""
     async with ledger.transaction() as tx:
         mark = await tx.reconciling.newest_version()
-    least, moved_s = None, pace.passed_s()
+    shrinking = Shrinking(stalled_s)
     while True:
         async with ledger.transaction() as tx:
             left = await tx.reconciling.owed_until(mark)
         watch(pace.progress(written=max(0, total - left), total=total))
-        if least is None or left < least:
-            least, moved_s = left, pace.passed_s()
-        if not left or pace.passed_s() - moved_s > stalled_s:
+        if shrinking.stalled(left, pace.passed_s()) or not left:
             return left
         await asyncio.sleep(POLL_S)
 

@@ -21,6 +21,7 @@ from cluster.errors import StoreError, StoreUnavailable
 from cluster.kill_points import reached
 from cluster.stores.drift import EXAMPLES, KINDS, DriftKind, DriftReport, LedgerRow, StoreDrift
 from cluster.stores.protocols import EVERYWHERE, Comparable, CountsCopies, Ledger
+from lifecycle.shrinking import Shrinking
 
 LEASE = "reconcile"
 BATCH = 1000
@@ -91,15 +92,13 @@ async def drained(ledger: Ledger, *, say: Say = lambda _: None) -> int:
     moved for `STALLED_S`."""
     async with ledger.transaction() as tx:
         mark = await tx.reconciling.newest_version()
-    least, moved = None, asyncio.get_running_loop().time()
-    tell_at = moved + SAY_EVERY_S
+    shrinking = Shrinking(STALLED_S)
+    tell_at = asyncio.get_running_loop().time() + SAY_EVERY_S
     while True:
         async with ledger.transaction() as tx:
             left = await tx.reconciling.owed_until(mark)
         now = asyncio.get_running_loop().time()
-        if least is None or left < least:
-            least, moved = left, now
-        if not left or now - moved > STALLED_S:
+        if shrinking.stalled(left, now) or not left:
             return left
         if now >= tell_at:
             say(f"{left:,} entries of index work are still owed")
@@ -290,14 +289,12 @@ class _Comparison:
 
 async def room(ledger: Ledger, most: int, *, stalled_s: float = STALLED_S) -> bool:
     """Wait while more than `most` entries are owed; `False` when nothing moved for so long."""
-    least, moved = None, asyncio.get_running_loop().time()
+    shrinking = Shrinking(stalled_s)
     while True:
         async with ledger.transaction() as tx:
             owed, _ = await tx.outbox.lag()
         now = asyncio.get_running_loop().time()
-        if least is None or owed < least:
-            least, moved = owed, now
-        if owed <= most or now - moved > stalled_s:
+        if shrinking.stalled(owed, now) or owed <= most:
             return owed <= most
         await asyncio.sleep(POLL_S)
 

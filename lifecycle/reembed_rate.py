@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from cluster.errors import StoreUnavailable
 from cluster.stores.protocols import Progress
+from lifecycle.shrinking import Shrinking
 
 LONGEST_POLL_S = 1.0
 """Counting what is missing reads the whole ledger."""
@@ -56,15 +57,11 @@ class Patience:
 
     def __init__(self, stalled_s: float, *, poll_s: float = 0.1) -> None:
         self._stalled_s, self._poll_s = stalled_s, poll_s
-        self._least: int | None = None
-        self._moved_at = time.monotonic()
+        self._shrinking = Shrinking(stalled_s)
 
     async def wait(self, owed: int) -> None:
         """A moment; `StoreUnavailable` when it has not shrunk for `stalled_s`."""
-        now = time.monotonic()
-        if self._least is None or owed < self._least:
-            self._least, self._moved_at = owed, now
-        if now - self._moved_at > self._stalled_s:
+        if self._shrinking.stalled(owed, time.monotonic()):
             raise StoreUnavailable(
                 "indexer",
                 f"{owed:,} rows are owed to the indexes, and it has not been fewer for "
