@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import struct
 import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -20,18 +21,22 @@ Manner = Literal["pass", "drop", "refuse", "stall", "slow", "half"]
 - `refuse`: as `drop`, and nobody listens
 - `stall`: connections stay, and new ones are made, but no byte passes until another manner
 - `slow`: `SLOW_BYTES_PER_S` in each direction
-- `half`: of the next answer only half, then a reset; and so on with each connection
+- `half`: of the next answer only half, then the end; and so on with each connection
 """
 
 SLOW_BYTES_PER_S = 2000
 READ_BYTES = 65_536
 SLICE_S = 0.02
 
-Pair = tuple[asyncio.StreamWriter, asyncio.StreamWriter]
+END_AT_ONCE = struct.pack("ii", 1, 0)
 
 
 class TcpProxy:
-    """Before `host:port`; its own `port` stays the same all its life."""
+    """Before `host:port`; its own `port` stays the same all its life.
+
+    It reads and writes plain sockets and keeps a list of them: a stream's server has nobody who
+    closes a connection that came in at the moment of its end.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
@@ -39,8 +44,9 @@ class TcpProxy:
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._loop = asyncio.new_event_loop()
-        self._server: asyncio.Server | None = None
-        self._pairs: set[Pair] = set()
+        self._listener: socket.socket | None = None
+        self._open: set[socket.socket] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         with socket.socket() as held:
             held.bind(("127.0.0.1", 0))
@@ -48,7 +54,7 @@ class TcpProxy:
 
     def start(self) -> None:
         self._thread.start()
-        self._run(self._listen())
+        self._run(self._set("pass"))
 
     def stop(self) -> None:
         self._run(self._end())
@@ -70,45 +76,69 @@ class TcpProxy:
         else:
             self._flowing.set()
         if manner in ("drop", "refuse"):
-            self._reset_all()
-        if manner == "refuse" and self._server is not None:
-            self._server.close()
-            self._server = None
-        if manner != "refuse" and self._server is None:
-            await self._listen()
-
-    async def _listen(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+            await self._reset_all()
+        if manner == "refuse":
+            self._stop_listening()
+        elif self._listener is None:
+            self._listen()
 
     async def _end(self) -> None:
-        if self._server is not None:
-            self._server.close()
-        self._reset_all()
-        # Also those that have just come in, and both directions of each connection.
-        while others := asyncio.all_tasks() - {asyncio.current_task()}:
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-        self._reset_all()
-        await asyncio.sleep(0)
+        self._stop_listening()
+        await self._reset_all()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _listen(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self._listener.setblocking(False)
+        self._loop.add_reader(self._listener, self._accept, self._listener)
+
+    def _stop_listening(self) -> None:
+        if self._listener is not None:
+            self._loop.remove_reader(self._listener)
+            self._listener.close()
+            self._listener = None
+
+    def _accept(self, listener: socket.socket) -> None:
+        with contextlib.suppress(BlockingIOError, ConnectionAbortedError):
+            client, _ = listener.accept()
+            self._hold(client)
+            task = self._loop.create_task(self._serve(client))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _hold(self, one: socket.socket) -> None:
+        one.setblocking(False)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, END_AT_ONCE)
+        self._open.add(one)
+
+    def _reset(self, one: socket.socket) -> None:
+        self._open.discard(one)
+        one.close()
+
+    async def _reset_all(self) -> None:
+        """Whoever waits on a socket ends first: a closed one must not be waited on."""
+        tasks = set(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for one in set(self._open):
+            self._reset(one)
+
+    async def _serve(self, client: socket.socket) -> None:
         try:
-            with contextlib.suppress(OSError, asyncio.CancelledError):
-                await self._join(reader, writer)
+            with contextlib.suppress(OSError):
+                await self._while_stalled()
+                if self._manner not in ("drop", "refuse"):
+                    await self._join(client)
         finally:
-            _reset(writer)
+            self._reset(client)
 
-    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._while_stalled()
-        if self._manner in ("drop", "refuse"):
-            return
-        from_store, to_store = await asyncio.open_connection(*self._target)
-        pair = (writer, to_store)
-        self._pairs.add(pair)
+    async def _join(self, client: socket.socket) -> None:
+        store = socket.socket()
+        self._hold(store)
         try:
-            asking = asyncio.create_task(self._pump(reader, to_store, is_answer=False))
-            answering = asyncio.create_task(self._pump(from_store, writer, is_answer=True))
+            await self._loop.sock_connect(store, self._target)
+            asking = asyncio.create_task(self._pump(client, store, is_answer=False))
+            answering = asyncio.create_task(self._pump(store, client, is_answer=True))
             both = (asking, answering)
             try:
                 await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -117,41 +147,33 @@ class TcpProxy:
                     one.cancel()
                 await asyncio.gather(*both, return_exceptions=True)
         finally:
-            self._pairs.discard(pair)
-            _reset(to_store)
+            self._reset(store)
 
-    async def _pump(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool
-    ) -> None:
-        while data := await reader.read(READ_BYTES):
+    async def _pump(self, source: socket.socket, sink: socket.socket, *, is_answer: bool) -> None:
+        while data := await self._loop.sock_recv(source, READ_BYTES):
             await self._while_stalled()
             if self._manner == "half" and is_answer:
-                writer.write(data[: len(data) // 2])
-                await writer.drain()
+                await self._loop.sock_sendall(sink, data[: len(data) // 2])
+                _end_in_order(sink)
                 return
-            await self._send(data, writer)
+            await self._send(data, sink)
+        _end_in_order(sink)
 
-    async def _send(self, data: bytes, writer: asyncio.StreamWriter) -> None:
+    async def _send(self, data: bytes, sink: socket.socket) -> None:
         step = max(1, round(SLOW_BYTES_PER_S * SLICE_S))
         while data and self._manner == "slow":
-            writer.write(data[:step])
+            await self._loop.sock_sendall(sink, data[:step])
             data = data[step:]
             await asyncio.sleep(SLICE_S)
-        writer.write(data)
-        await writer.drain()
+        await self._loop.sock_sendall(sink, data)
 
     async def _while_stalled(self) -> None:
         await self._flowing.wait()
 
-    def _reset_all(self) -> None:
-        for pair in list(self._pairs):
-            for writer in pair:
-                _reset(writer)
 
-
-def _reset(writer: asyncio.StreamWriter) -> None:
-    """Ends it at once, with what is still to be sent."""
-    writer.transport.abort()
+def _end_in_order(sink: socket.socket) -> None:
+    """What was sent before arrives: a reset may throw it away on the other side."""
+    sink.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
 
 
 @contextmanager
