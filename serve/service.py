@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 from cluster.clock import Clock
@@ -18,6 +18,7 @@ from serve.channels.recent import RecentChannel
 from serve.channels.semantic import EncodeQuery, SemanticChannel
 from serve.generations import Current, Fixed, Searched
 from serve.metrics import Metrics
+from serve.plan.plan import QueryPlan
 from serve.plan.planner import Known, Question, plan_question
 from serve.plan.versions import KnownEdition
 from serve.refilling import refilling
@@ -27,6 +28,7 @@ from serve.short_lived import ShortLived
 KEY_TTL_S = 3.0
 EDITIONS_TTL_S = 3.0
 REFILLING_TTL_S = 1.0
+SEMANTIC = "semantic"
 SPARE_S = 0.05
 """What the rest of the answer needs after its channels."""
 
@@ -45,18 +47,15 @@ class Service:
     waiters: asyncio.Semaphore
     """Uploads that may wait for their run at once; most places are for questions."""
 
-    async def search(self, question: Question, *, passed_s: float = 0.0) -> Retrieved:
-        """Raises `DeadlineExceeded` when the whole budget is spent without an answer;
-        `passed_s` of it had passed before."""
+    async def search(self, question: Question | QueryPlan, *, passed_s: float = 0.0) -> Retrieved:
+        """A plan is carried out as it is. Raises `DeadlineExceeded` when the whole budget is
+        spent without an answer; `passed_s` of it had passed before."""
         started = time.perf_counter()
         left_s = question.deadline_s - passed_s
         searched = self.generations.searched
         try:
             async with asyncio.timeout(left_s):
-                plan = plan_question(
-                    question,
-                    known=Known(editions=await self.editions.get(question.scope)),
-                )
+                plan = await self.plan(question)
                 plan_ms = round((time.perf_counter() - started) * 1000, 2)
                 found = await retrieve(plan, _within(_searching(self.sources, searched), left_s))
                 filling = await self.refilling.get(None)
@@ -74,6 +73,12 @@ class Service:
         )
         self.metrics.retrieved(found.timings_ms, found.failures)
         return found
+
+    async def plan(self, question: Question | QueryPlan) -> QueryPlan:
+        if isinstance(question, QueryPlan):
+            return _known_channels(question, {*self.sources.channels, SEMANTIC})
+        known = Known(editions=await self.editions.get(question.scope))
+        return plan_question(question, known=known)
 
     @property
     def encode(self) -> EncodeQuery:
@@ -134,6 +139,15 @@ def build_service(
         refilling=ShortLived(lambda _: refilling(ledger), ttl_s=REFILLING_TTL_S),
         waiters=asyncio.Semaphore(max(1, settings.serve.max_ongoing_requests // 4)),
     )
+
+
+def _known_channels(plan: QueryPlan, known: Set[str]) -> QueryPlan:
+    """A plan from outside may ask only channels that are there, each once."""
+    names = [channel.name for channel in plan.channels]
+    for name in names:
+        if name not in known or names.count(name) > 1:
+            raise InvalidRequest(f"plan.channels: {name!r} is unknown or named twice; remove it")
+    return plan
 
 
 def _fixed(stores: Stores, encode: EncodeQuery | None, fingerprint: str) -> Current:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 from cluster.model import ChannelFailure, ItemProblem
 from cluster.stores.protocols import DocumentSummary
@@ -15,6 +22,7 @@ from rerank.fusion import FusionMethod
 
 MAX_QUERY_CHARS = 8192
 MAX_TOP_K = 100
+BESIDE_A_PLAN = frozenset({"plan", "explain", "deadline_ms"})
 
 
 def _question(text: str) -> str:
@@ -59,10 +67,13 @@ class SearchRequest(_Body):
     )
 
     query: Annotated[
-        str,
-        AfterValidator(_question),
+        Annotated[str, AfterValidator(_question)] | None,
         Field(description=f"The question, at most {MAX_QUERY_CHARS} characters."),
-    ]
+    ] = None
+    plan: Annotated[
+        dict[str, Any] | None,
+        Field(description="In place of all but explain and deadline_ms: an answer's plan, again."),
+    ] = None
     top_k: Annotated[int, Field(strict=True, ge=1, le=MAX_TOP_K)] = 10
     filter: Annotated[
         dict[str, Any] | None,
@@ -86,6 +97,15 @@ class SearchRequest(_Body):
     now: Annotated[
         AwareDatetime | None, Field(description="What counts as now; default: the clock.")
     ] = None
+
+    @model_validator(mode="after")
+    def _question_or_plan(self) -> Self:
+        if self.query is None and self.plan is None:
+            raise ValueError("no question; write one as query, or send the plan of an answer")
+        beside = sorted(self.model_fields_set - BESIDE_A_PLAN)
+        if self.plan is not None and beside:
+            raise ValueError(f"a plan says all; send no {beside[0]} beside it, or no plan")
+        return self
 
 
 class Explanation(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request, Response
@@ -13,7 +14,8 @@ from serve.api.auth import Reader, TheService, scope_of
 from serve.api.documented import problems
 from serve.api.problems import passed_s, request_id_of
 from serve.api.schemas import Explanation, SearchAnswer, SearchRequest
-from serve.plan.plan import plan_json
+from serve.plan.as_json import plan_from_json, plan_json
+from serve.plan.plan import QueryPlan
 from serve.plan.planner import Question
 from serve.retrieve import Retrieved
 from serve.service import Service
@@ -34,7 +36,7 @@ async def search(
 ) -> Response:
     """Passages that answer the question, each with the exact place it comes from, its
     version and date, whether it may be quoted, and why it was found."""
-    question = _question(request, body, scope=scope_of(key), service=service)
+    question = _asked(request, body, scope=scope_of(key), service=service)
     found = await service.search(question, passed_s=passed_s(request))
     answer = answer_of(found, request_id=request_id_of(request), explain=body.explain)
     text = answer.model_dump_json(exclude={"explanation"} if not body.explain else None)
@@ -58,13 +60,20 @@ def answer_of(found: Retrieved, *, request_id: str, explain: bool) -> SearchAnsw
     )
 
 
-def _question(request: Request, body: SearchRequest, *, scope: Scope, service: Service) -> Question:
+def _asked(
+    request: Request, body: SearchRequest, *, scope: Scope, service: Service
+) -> Question | QueryPlan:
+    """The scope comes from the key, also that of a plan."""
+    most = service.settings.serve.deadline_s
+    if body.plan is not None:
+        plan = plan_from_json(body.plan, scope=scope)
+        return replace(plan, deadline_s=_deadline_s(request, body, most=plan.deadline_s))
     return Question(
-        text=body.query.strip(),
+        text=(body.query or "").strip(),
         scope=scope,
         limit=body.top_k,
         now=_in_utc(body.now or service.clock.now()),
-        deadline_s=_deadline_s(request, body, most=service.settings.serve.deadline_s),
+        deadline_s=_deadline_s(request, body, most=most),
         where=parse_filter(body.filter) if body.filter is not None else None,
         version=_version(body.version),
         channels=tuple(body.channels or ()),

@@ -1,15 +1,64 @@
-"""What will be asked of whom: a question turned into a value that can be read and repeated."""
+"""What will be asked of whom: a question turned into a value that can be read and repeated.
+
+A part of a plan is a frozen dataclass of plain values (texts, numbers, flags, moments, literals,
+filters, tuples and other parts). `serve.plan.as_json` writes and reads it by its annotations, so
+a new field or part needs nothing there; a field with a default may be missing in the JSON.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated
 
-from cluster.filters import AllOf, AnyOf, Eq, Filter, In, Missing, Not, Range
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    with_config,
+)
+
+from cluster.filters import Filter
 from cluster.model import Scope, StoredPassage
-from cluster.text.terms import QueryTerm
+from cluster.text.terms import MAX_QUERY_TERMS, QueryTerm
 from rerank.fusion import FusionMethod
+from serve.plan.filter_json import filter_json, planned_filter
+
+MAX_CHANNELS = 16
+MAX_CANDIDATES = 1000
+MAX_LIMIT = 1000
+MAX_DEADLINE_S = 60.0
+MAX_WEIGHT = 1000.0
+MAX_TEXT_CHARS = 10_000
+
+
+def _moment(raw: object) -> datetime:
+    moment = datetime.fromisoformat(raw) if isinstance(raw, str) else raw
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
+        raise ValueError("a moment is a text with its zone, such as 2024-05-01T00:00:00Z")
+    return moment
+
+
+def _weighed(terms: tuple[QueryTerm, ...]) -> tuple[QueryTerm, ...]:
+    for term in terms:
+        if not term.term or not 0 <= term.weight <= MAX_WEIGHT:
+            raise ValueError(f"a term is a text with a weight from 0 to {MAX_WEIGHT:.0f}")
+    return terms
+
+
+Moment = Annotated[
+    datetime, PlainValidator(_moment), PlainSerializer(datetime.isoformat, when_used="json")
+]
+PlanFilter = Annotated[
+    Filter, PlainValidator(planned_filter), PlainSerializer(filter_json, when_used="json")
+]
+Weight = Annotated[float, Field(ge=0, le=MAX_WEIGHT)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Terms = Annotated[
+    tuple[QueryTerm, ...], Field(max_length=MAX_QUERY_TERMS), AfterValidator(_weighed)
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,9 +66,9 @@ class ChannelPlan:
     """`limit` hits at most; `weight` and `tail_cut` as in `rerank.fusion.Ranking`."""
 
     name: str
-    weight: float
-    limit: int
-    tail_cut: float | None = None
+    weight: Weight
+    limit: Annotated[int, Field(ge=1, le=MAX_CANDIDATES)]
+    tail_cut: Share | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,77 +104,23 @@ class Editions:
         return not self.parts or any(part.admit(passage) for part in self.parts)
 
 
+@with_config(
+    ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, str_max_length=MAX_TEXT_CHARS)
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPlan:
-    """Same plan, same stores: same answer. `notes` are for the reader of the answer."""
+    """Same plan, same stores: same answer. `notes` are for the reader of the answer. `scope` is
+    told by the caller's key and no part of the JSON."""
 
     query: str
     scope: Scope
     language: str
-    terms: tuple[QueryTerm, ...]
-    where: Filter | None
+    terms: Terms
+    where: PlanFilter | None
     editions: Editions
-    channels: tuple[ChannelPlan, ...]
+    channels: Annotated[tuple[ChannelPlan, ...], Field(max_length=MAX_CHANNELS)]
     fusion: FusionMethod
-    limit: int
-    deadline_s: float
-    now: datetime
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)]
+    deadline_s: Annotated[float, Field(ge=0.02, le=MAX_DEADLINE_S)]
+    now: Moment
     notes: tuple[str, ...] = ()
-
-
-def plan_json(plan: QueryPlan) -> dict[str, Any]:
-    """The plan as JSON; its filter in the form that `cluster.filters.parse_filter` reads. The
-    scope stays out: who asks is told by the key."""
-    return {
-        "query": plan.query,
-        "language": plan.language,
-        "terms": [
-            {"term": term.term, "weight": term.weight, "surface": term.surface}
-            for term in plan.terms
-        ],
-        "filter": filter_json(plan.where) if plan.where is not None else None,
-        "versions": {
-            "asked": list(plan.editions.asked),
-            "chosen": list(plan.editions.chosen),
-            "product": plan.editions.product,
-            "newest_only": plan.editions.newest_only,
-            "collapse": plan.editions.collapse,
-        },
-        "channels": [
-            {
-                "name": channel.name,
-                "weight": channel.weight,
-                "limit": channel.limit,
-                "tail_cut": channel.tail_cut,
-            }
-            for channel in plan.channels
-        ],
-        "fusion": plan.fusion,
-        "top_k": plan.limit,
-        "deadline_ms": round(plan.deadline_s * 1000),
-        "now": plan.now.isoformat(),
-    }
-
-
-def filter_json(where: Filter) -> dict[str, Any]:
-    """The inverse of `cluster.filters.parse_filter`."""
-    match where:
-        case Eq(name, value):
-            return {name: _scalar(value)}
-        case In(name, values):
-            return {name: [_scalar(value) for value in values]}
-        case Range(name, gte, lt):
-            bounds = {"gte": gte, "lt": lt}
-            return {name: {side: _scalar(b) for side, b in bounds.items() if b is not None}}
-        case Missing(name):
-            return {name: None}
-        case AllOf(parts):
-            return {"all_of": [filter_json(part) for part in parts]}
-        case AnyOf(parts):
-            return {"any_of": [filter_json(part) for part in parts]}
-        case Not(part):
-            return {"not": filter_json(part)}
-
-
-def _scalar(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value

@@ -9,7 +9,9 @@ import pytest
 
 from cluster.filters import AllOf, AnyOf, Eq, In, parse_filter
 from cluster.model import Scope
-from serve.plan.plan import QueryPlan, filter_json, plan_json
+from serve.plan.as_json import plan_json
+from serve.plan.filter_json import filter_json
+from serve.plan.plan import QueryPlan
 from serve.plan.planner import Known, Question, plan_question
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
