@@ -107,7 +107,7 @@ def score_sum(
 
 def _z_scores(ranking: Ranking, chunk_ids: Sequence[str]) -> dict[str, float]:
     listed = {hit.chunk_id: hit.score for hit in ranking.hits}
-    floor = _floor(ranking)
+    floor = floor_of(ranking)
     values = [listed.get(chunk_id, floor) for chunk_id in chunk_ids]
     mean = math.fsum(values) / len(values)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
@@ -118,7 +118,7 @@ def _z_scores(ranking: Ranking, chunk_ids: Sequence[str]) -> dict[str, float]:
     }
 
 
-def _floor(ranking: Ranking) -> float:
+def floor_of(ranking: Ranking) -> float:
     """Below everything listed, so that being listed always counts for something."""
     scores = [hit.score for hit in ranking.hits]
     lowest, highest = min(scores), max(scores)

@@ -1,4 +1,15 @@
-"""From rankings to the passages that are shown: fuse, add priors, collapse editions, merge."""
+"""From rankings to the passages that are shown: pure steps, in the order in which they are taken.
+
+    fuse_rankings   what the channels gave -> candidates, best first
+    pool_of         the best of them, for a reranker's second look (`rerank.reranker`)
+    standing        fused or reranked scores, times and bonuses -> blocks, best first
+    select          blocks -> those that are shown, in their order
+
+`select` is the seam for what decides between good candidates: near copies, roles and quotas,
+diversity, the token budget. It sees all blocks of the question, best first, and gives a selection
+whose beginning does not depend on how many are asked for, so that pages are stable.
+Conflicts between passages are looked for among what `select` gives (see `serve.retrieve`).
+"""
 
 from __future__ import annotations
 
@@ -8,40 +19,93 @@ from datetime import datetime
 
 from cluster.model import StoredPassage
 from rerank.dedup import Block, best_blocks
-from rerank.fusion import Candidate, FusionMethod, Ranking, fuse
+from rerank.fusion import Candidate, FusionMethod, Ranking, floor_of, fuse
 from rerank.priors import bonuses
+from rerank.reranker import Pooled, Reranked, RerankPlan
 
 UNKNOWN_LANGUAGES = ("und", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
-    """`order` has every candidate before neighbours merge, best first; `blocks` what is shown."""
+class Selected:
+    """`blocks` are shown; `offset` of the next page, None when this is the last."""
 
-    order: tuple[str, ...]
     blocks: tuple[Block, ...]
+    next_offset: int | None = None
 
 
-def rank(
+def fuse_rankings(
     rankings: Sequence[Ranking],
     *,
     passages: Mapping[str, StoredPassage],
     method: FusionMethod,
     language: str,
-    now: datetime,
-    limit: int,
-) -> Ranked:
+) -> list[Candidate]:
     """Only chunks in `passages` (those that may be shown) take part; ranks and scores of the
     channels stay as the channels gave them."""
     shown = [_only(ranking, passages) for ranking in rankings]
-    fused = fuse(shown, method=method, other_language=_foreign(passages, language))
-    blocks = sorted(
-        (_block(each, passages[each.chunk_id], now=now) for each in fused),
-        key=lambda block: -block.score,  # equal ones stay in the order of the fusion
-    )
-    return Ranked(
-        order=tuple(block.chunk_ids[0] for block in blocks),
-        blocks=tuple(best_blocks(blocks, limit=limit)),
+    return fuse(shown, method=method, other_language=foreign(passages, language))
+
+
+def pool_of(
+    candidates: Sequence[Candidate],
+    rankings: Sequence[Ranking],
+    *,
+    passages: Mapping[str, StoredPassage],
+    plan: RerankPlan,
+) -> list[Pooled]:
+    """The best `plan.pool` candidates; where turns of conversations are among these, the best
+    `plan.conversation_pool`."""
+    best = candidates[: plan.pool]
+    if any(passages[each.chunk_id].turn is not None for each in best):
+        best = candidates[: max(plan.pool, plan.conversation_pool)]
+    by_channel = {ranking.channel: ranking for ranking in rankings}
+    keyword, semantic = by_channel.get("keyword"), by_channel.get("semantic")
+    words = {hit.chunk_id: hit.score for hit in keyword.hits} if keyword else {}
+    cosines = {hit.chunk_id: hit.score for hit in semantic.hits} if semantic else {}
+    unlisted = floor_of(keyword) if keyword and keyword.hits else 0.0
+    return [
+        Pooled(
+            passage=passages[each.chunk_id],
+            fused=each.score,
+            keyword=words.get(each.chunk_id, unlisted),
+            cosine=cosines.get(each.chunk_id),
+        )
+        for each in best
+    ]
+
+
+def standing(
+    candidates: Sequence[Candidate],
+    *,
+    passages: Mapping[str, StoredPassage],
+    reranked: Reranked | None,
+    now: datetime,
+) -> list[Block]:
+    """Every candidate as a block, best first. Scores are 0 to 1 over what was scored, bonuses
+    are added to that; candidates that the reranker did not score have 0 and stay behind, in
+    the order of the fusion."""
+    scores, order = _scores(candidates, reranked)
+    blocks = [
+        _block(each, passages[each.chunk_id], score=scores[each.chunk_id], now=now)
+        for each in order
+    ]
+    return sorted(blocks, key=lambda block: -block.score)  # equal ones stay in their order
+
+
+def select(blocks: Sequence[Block], *, limit: int) -> Selected:
+    """The first `limit` blocks once neighbours merge."""
+    return Selected(blocks=tuple(best_blocks(blocks, limit=limit)))
+
+
+def foreign(passages: Mapping[str, StoredPassage], language: str) -> frozenset[str]:
+    """Chunks that are known to be in another language than the question."""
+    if language in UNKNOWN_LANGUAGES:
+        return frozenset()
+    return frozenset(
+        chunk_id
+        for chunk_id, passage in passages.items()
+        if passage.metadata.language not in (language, *UNKNOWN_LANGUAGES)
     )
 
 
@@ -55,21 +119,29 @@ def _only(ranking: Ranking, passages: Mapping[str, StoredPassage]) -> Ranking:
     )
 
 
-def _foreign(passages: Mapping[str, StoredPassage], language: str) -> frozenset[str]:
-    if language in UNKNOWN_LANGUAGES:
-        return frozenset()
-    return frozenset(
-        chunk_id
-        for chunk_id, passage in passages.items()
-        if passage.metadata.language not in (language, *UNKNOWN_LANGUAGES)
-    )
+def _scores(
+    candidates: Sequence[Candidate], reranked: Reranked | None
+) -> tuple[dict[str, float], list[Candidate]]:
+    fused = {each.chunk_id: each.score for each in candidates}
+    if reranked is None or not reranked.scores:
+        return fused, list(candidates)
+    scored = [each for each in candidates if each.chunk_id in reranked.scores]
+    rest = [each for each in candidates if each.chunk_id not in reranked.scores]
+    low, high = min(reranked.scores.values()), max(reranked.scores.values())
+    span = high - low
+    scores = {
+        each.chunk_id: (reranked.scores[each.chunk_id] - low) / span if span else 1.0
+        for each in scored
+    }
+    scored.sort(key=lambda each: -scores[each.chunk_id])  # equal ones in the order of the fusion
+    return scores | dict.fromkeys((each.chunk_id for each in rest), 0.0), scored + rest
 
 
-def _block(candidate: Candidate, passage: StoredPassage, *, now: datetime) -> Block:
+def _block(candidate: Candidate, passage: StoredPassage, *, score: float, now: datetime) -> Block:
     added = bonuses(passage, now=now)
     return Block(
         passages=(passage,),
-        score=candidate.score + sum(added.values()),
+        score=score + sum(added.values()),
         hits=candidate.hits,
         bonuses=added,
     )

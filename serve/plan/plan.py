@@ -8,7 +8,6 @@ a new field or part needs nothing there; a field with a default may be missing i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated
 
 from pydantic import (
@@ -24,21 +23,18 @@ from cluster.filters import Filter
 from cluster.model import Scope, StoredPassage
 from cluster.text.terms import MAX_QUERY_TERMS, QueryTerm
 from rerank.fusion import FusionMethod
+from rerank.reranker import USUAL_RERANK, RerankPlan
 from serve.plan.filter_json import filter_json, planned_filter
+from serve.plan.moment import Moment
+from serve.plan.time_mention import TimeMention
 
 MAX_CHANNELS = 16
 MAX_CANDIDATES = 1000
+MAX_TIMES = 32
 MAX_LIMIT = 1000
 MAX_DEADLINE_S = 60.0
 MAX_WEIGHT = 1000.0
 MAX_TEXT_CHARS = 10_000
-
-
-def _moment(raw: object) -> datetime:
-    moment = datetime.fromisoformat(raw) if isinstance(raw, str) else raw
-    if not isinstance(moment, datetime) or moment.tzinfo is None:
-        raise ValueError("a moment is a text with its zone, such as 2024-05-01T00:00:00Z")
-    return moment
 
 
 def _weighed(terms: tuple[QueryTerm, ...]) -> tuple[QueryTerm, ...]:
@@ -48,9 +44,6 @@ def _weighed(terms: tuple[QueryTerm, ...]) -> tuple[QueryTerm, ...]:
     return terms
 
 
-Moment = Annotated[
-    datetime, PlainValidator(_moment), PlainSerializer(datetime.isoformat, when_used="json")
-]
 PlanFilter = Annotated[
     Filter, PlainValidator(planned_filter), PlainSerializer(filter_json, when_used="json")
 ]
@@ -110,7 +103,8 @@ class Editions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPlan:
     """Same plan, same stores: same answer. `notes` are for the reader of the answer. `scope` is
-    told by the caller's key and no part of the JSON."""
+    told by the caller's key and no part of the JSON. `times` are read in `zone`, a name of the
+    tz database."""
 
     query: str
     scope: Scope
@@ -123,4 +117,7 @@ class QueryPlan:
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)]
     deadline_s: Annotated[float, Field(ge=0.02, le=MAX_DEADLINE_S)]
     now: Moment
+    zone: str = "UTC"
+    times: Annotated[tuple[TimeMention, ...], Field(max_length=MAX_TIMES)] = ()
     notes: tuple[str, ...] = ()
+    rerank: RerankPlan = USUAL_RERANK

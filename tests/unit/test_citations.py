@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -12,8 +13,8 @@ from cluster.ids import sha256_hex
 from cluster.model import Hit, Metadata, StoredPassage, Turn
 from rerank.citations import cite
 from rerank.dedup import Block
-from rerank.fusion import Ranking
-from rerank.pipeline import rank
+from rerank.fusion import FusionMethod, Ranking
+from rerank.pipeline import fuse_rankings, select, standing
 from rerank.priors import bonuses, moment_of, recency_bonus
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -114,6 +115,17 @@ def many(count: int) -> list[StoredPassage]:
     ]
 
 
+def rank(
+    rankings: list[Ranking], *, passages: dict[str, StoredPassage], method: FusionMethod
+) -> list[Block]:
+    fused = fuse_rankings(rankings, passages=passages, method=method, language="en")
+    return standing(fused, passages=passages, reranked=None, now=NOW)
+
+
+def ids_of(blocks: Iterable[Block]) -> list[str]:
+    return [block.chunk_ids[0] for block in blocks]
+
+
 def test_equal_standing_changes_no_order() -> None:
     """Undated passages of one authority: the fused order is the order."""
     found = many(30)
@@ -122,11 +134,8 @@ def test_equal_standing_changes_no_order() -> None:
         [ranking("semantic", *found)],
         passages=stored,
         method="score",
-        language="en",
-        now=NOW,
-        limit=10,
     )
-    assert ranked.order == tuple(each.chunk.chunk_id for each in found)
+    assert ids_of(ranked) == [each.chunk.chunk_id for each in found]
 
 
 def test_equal_scores_stay_in_the_order_of_the_fusion() -> None:
@@ -137,13 +146,10 @@ def test_equal_scores_stay_in_the_order_of_the_fusion() -> None:
         [replace(one, weight=1.0), replace(other, weight=62 / 61)],
         passages={each.chunk.chunk_id: each for each in many(3)},
         method="reciprocal_rank",
-        language="en",
-        now=NOW,
-        limit=10,
     )
-    wanted = (high.chunk.chunk_id, low.chunk.chunk_id)
-    assert ranked.order[1:] == wanted
-    assert tuple(block.chunk_ids[0] for block in ranked.blocks[1:]) == wanted
+    wanted = [high.chunk.chunk_id, low.chunk.chunk_id]
+    assert ids_of(ranked)[1:] == wanted
+    assert ids_of(select(ranked, limit=10).blocks)[1:] == wanted
 
 
 def test_news_rises_by_a_little_only() -> None:
@@ -152,14 +158,7 @@ def test_news_rises_by_a_little_only() -> None:
     for place in (1, 29):
         found[place] = replace(found[place], metadata=fresh)
     stored = {each.chunk.chunk_id: each for each in found}
-    order = rank(
-        [ranking("semantic", *found)],
-        passages=stored,
-        method="score",
-        language="en",
-        now=NOW,
-        limit=10,
-    ).order
+    order = ids_of(rank([ranking("semantic", *found)], passages=stored, method="score"))
     assert order[0] == found[0].chunk.chunk_id
     assert order.index(found[29].chunk.chunk_id) > 5
 
@@ -171,9 +170,6 @@ def test_only_what_may_be_shown_takes_part() -> None:
         [ranking("semantic", *found)],
         passages=stored,
         method="reciprocal_rank",
-        language="en",
-        now=NOW,
-        limit=10,
     )
-    assert ranked.order == tuple(stored)
-    assert ranked.blocks[0].hits[0].rank == 2
+    assert ids_of(ranked) == list(stored)
+    assert ranked[0].hits[0].rank == 2
