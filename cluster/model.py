@@ -18,6 +18,10 @@ Vector = NDArray[np.float32]
 Vectors = NDArray[np.float32]
 """Shape `(n, dim)`, float32, rows of unit length."""
 
+TokenVectors = NDArray[np.float32]
+"""Shape `(tokens, dim)`, float32, rows of unit length, centred as vectors are; tokens of the
+prompt and special ones are left out, so there may be none."""
+
 FieldValue = str | int | float | bool | tuple[str, ...] | None
 
 DocumentKind = Literal["document", "turn"]
@@ -199,6 +203,22 @@ class Generation:
     def chunked_as(self) -> str:
         """The generation whose token limits shaped the chunks: re-encoding leaves them."""
         return self.recipe.get("chunked_as", self.fingerprint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EncodedQuery:
+    """A question as one vector and as the vectors of its tokens.
+
+    `spans[i]` is the half-open range of characters (code points) that `tokens[i]` stands for, in
+    the question as it was given: `question[start:end]` is its text. Tokens that stand for white
+    space alone are left out. `recipe` names how token vectors are made beyond the encoder's
+    fingerprint: stored ones of another recipe cannot be compared with these.
+    """
+
+    vector: Vector
+    tokens: TokenVectors
+    spans: tuple[tuple[int, int], ...]
+    recipe: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

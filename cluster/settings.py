@@ -106,6 +106,9 @@ class EncoderSettings(_Section):
     )
     device: str = Field("auto", description="auto, cpu, cuda, cuda:1, mps")
     centred: bool = Field(True, description="take the mean of the language off each vector")
+    token_vectors: bool = Field(
+        True, description="keep the vectors of a chunk's tokens, for reranking"
+    )
     query_prompt: str | None = Field(None, description="unset: as the model says")
     document_prompt: str | None = Field(None, description="unset: as the model says")
     batch_tokens: int = Field(

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from cluster.clock import SystemClock
-from cluster.model import Generation, Vector
+from cluster.model import EncodedQuery, Generation
 from cluster.models.open import describe, open_generation
 from cluster.settings import Settings
 from cluster.stores.open import open_ledger, open_stores
@@ -25,11 +25,12 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
     embedder = open_generation(generation, settings)
     one_at_a_time = asyncio.Lock()
 
-    async def encode(text: str, language: str) -> Vector:
+    async def encode(text: str, language: str) -> EncodedQuery:
         async with one_at_a_time:
-            vectors = await asyncio.to_thread(embedder.embed_queries, [text], languages=[language])
-        vector: Vector = vectors[0]
-        return vector
+            (query,) = await asyncio.to_thread(
+                embedder.encode_queries, [text], languages=[language]
+            )
+        return query
 
     stores = await open_stores(settings, generation, read_only_text=True)
     service = build_service(

@@ -7,7 +7,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 
-import numpy as np
 from ray import serve as ray_serve
 from ray.exceptions import RayError
 from ray.serve.exceptions import (
@@ -18,7 +17,7 @@ from ray.serve.exceptions import (
 from ray.serve.handle import DeploymentHandle
 
 from cluster.errors import ModelError, Overloaded
-from cluster.model import Generation, Vector
+from cluster.model import EncodedQuery, Generation
 from cluster.models.open import describe, open_generation
 from cluster.models.protocols import Embedder
 from cluster.settings import Settings
@@ -56,7 +55,7 @@ class Encoder:
 
     async def encode(
         self, question: str, language: str, generation: Generation | None = None
-    ) -> Vector:
+    ) -> EncodedQuery:
         """By the encoder of `generation`, by default by the one that the settings name."""
         wanted = generation or self._own
         # Before the batch: those in it that have their model must not wait for another one.
@@ -76,35 +75,35 @@ class Encoder:
     def _opened(self, generation: Generation) -> Embedder:
         embedder = open_generation(generation, self._settings)
         texts, languages = zip(*WARM_UP, strict=True)
-        embedder.embed_queries(texts, languages=languages)
+        embedder.encode_queries(texts, languages=languages)
         return embedder
 
-    async def _encode_many(self, asked: list[Asked]) -> list[Vector]:
+    async def _encode_many(self, asked: list[Asked]) -> list[EncodedQuery]:
         return await asyncio.to_thread(self._forward, asked)
 
-    def _forward(self, asked: Sequence[Asked]) -> list[Vector]:
+    def _forward(self, asked: Sequence[Asked]) -> list[EncodedQuery]:
         """One pass for each encoder."""
-        vectors: dict[int, Vector] = {}
+        queries: dict[int, EncodedQuery] = {}
         for fingerprint in dict.fromkeys(one[2] for one in asked):
             places = [at for at, one in enumerate(asked) if one[2] == fingerprint]
             embedder = self._open.get(fingerprint)
             if embedder is None:
                 raise ModelError(f"encoder {fingerprint} was closed meanwhile; ask again")
             with self._lock:
-                made = embedder.embed_queries(
+                made = embedder.encode_queries(
                     [asked[at][0] for at in places], languages=[asked[at][1] for at in places]
                 )
-            vectors.update(zip(places, made, strict=True))
-        return [vectors[at] for at in range(len(asked))]
+            queries.update(zip(places, made, strict=True))
+        return [queries[at] for at in range(len(asked))]
 
 
 def batched(
-    encode: Callable[[list[Asked]], Awaitable[list[Vector]]], *, max_batch: int, wait_s: float
-) -> Callable[[Asked], Awaitable[Vector]]:
+    encode: Callable[[list[Asked]], Awaitable[list[EncodedQuery]]], *, max_batch: int, wait_s: float
+) -> Callable[[Asked], Awaitable[EncodedQuery]]:
     """One at a time outside, many at a time inside."""
 
     @ray_serve.batch(max_batch_size=max_batch, batch_wait_timeout_s=wait_s)
-    async def together(asked: list[Asked]) -> list[Vector]:
+    async def together(asked: list[Asked]) -> list[EncodedQuery]:
         return await encode(asked)
 
     return together
@@ -123,14 +122,16 @@ class RemoteEncoder:
     def of(self, generation: Generation) -> RemoteEncoder:
         return RemoteEncoder(self._handle, generation)
 
-    async def __call__(self, question: str, language: str) -> Vector:
+    async def __call__(self, question: str, language: str) -> EncodedQuery:
         try:
-            vector = await self._handle.encode.remote(question, language, self._generation)
+            query: EncodedQuery = await self._handle.encode.remote(
+                question, language, self._generation
+            )
         except BackPressureError as error:
             raise Overloaded("too many questions wait for the encoder") from error
         except (DeploymentUnavailableError, ReplicaUnavailableError, RayError) as error:
             raise ModelError(f"the encoder did not answer: {_first_line(error)}") from error
-        return np.asarray(vector, dtype=np.float32)
+        return query
 
     async def fingerprint(self) -> str:
         try:

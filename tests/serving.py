@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from cluster import ids
 from cluster.clock import FixedClock
 from cluster.indexer import Indexer
-from cluster.model import Chunk, Metadata, Revision, Role, Turn, Vector
+from cluster.model import Chunk, EncodedQuery, Metadata, Revision, Role, Turn
 from cluster.models.hashing import HashingEmbedder
 from cluster.settings import Settings
 from cluster.stores.memory.ledger import MemoryLedger
@@ -37,9 +37,9 @@ EMBEDDER = HashingEmbedder(DIM)
 TENANT = "acme"
 
 
-async def encode(question: str, language: str) -> Vector:
-    vector: Vector = EMBEDDER.embed_queries([question], languages=[language])[0]
-    return vector
+async def encode(question: str, language: str) -> EncodedQuery:
+    (query,) = EMBEDDER.encode_queries([question], languages=[language])
+    return query
 
 
 def prepared(

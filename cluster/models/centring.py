@@ -3,7 +3,7 @@
 A multilingual encoder spends part of each vector on the language of the text and on whether it
 is a question. Taking off the mean of that language and side brings the languages together
 (Yang et al., EMNLP 2021, on language identity). The means are data: `centres/<model>.json`,
-made by `eval.centres`.
+made by `eval.centres`. Token vectors have means of their own, in `centres/<model>.tokens.json`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 
 from cluster.errors import ModelError
+from cluster.ids import digest
 from cluster.model import Vector, Vectors
 
 Side = Literal["document", "query"]
@@ -25,7 +26,11 @@ SIDES: tuple[Side, ...] = ("document", "query")
 OVERALL = "overall"
 FOLDER = Path(__file__).parent / "centres"
 
+ROW_RULE = "last-layer-text-pieces-1"
+"""Which tokens have a vector, and what is done with it."""
+
 _SMALLEST = 1e-6
+_TOKENS = ".tokens"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +61,16 @@ def read_centres(model: str, *, folder: Path = FOLDER) -> Centres | None:
     except (ValueError, KeyError, TypeError) as error:
         raise ModelError(f"{path} is not a file of language means: {error}") from error
     return Centres(means, hashlib.sha256(raw).hexdigest())
+
+
+def read_token_centres(model: str, *, folder: Path = FOLDER) -> Centres | None:
+    """The means of a model's token vectors, by the same name."""
+    return read_centres(f"{Path(model).name}{_TOKENS}", folder=folder)
+
+
+def token_recipe(centres: Centres | None) -> str:
+    """Eight hex digits that change when the same encoder's token vectors would be others."""
+    return digest(ROW_RULE, centres.digest if centres else "plain").hex()[:8]
 
 
 def centred(vectors: Vectors, *, languages: Sequence[str], side: Side, centres: Centres) -> Vectors:

@@ -10,11 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cluster.errors import InvalidRequest, ModelError
-from cluster.model import Vectors
-from cluster.models.centring import Centres, Side, centred
-from cluster.models.tokens import TextTokens
+from cluster.model import EncodedQuery, TokenVectors, Vector, Vectors
+from cluster.models.centring import Centres, Side, centred, token_recipe
+from cluster.models.origins import spans_in
+from cluster.models.tokens import TextTokens, Tokenized
 
 Ids = NDArray[np.int64]
+
+States = NDArray[np.float32]
+"""Shape `(n, t, dim)`: one row for each token of each text, of any length."""
 
 
 class Forward(Protocol):
@@ -22,6 +26,10 @@ class Forward(Protocol):
     of any length."""
 
     def __call__(self, ids: Ids, mask: Ids) -> Vectors: ...
+
+    def with_tokens(self, ids: Ids, mask: Ids) -> tuple[Vectors, States]:
+        """The same pass, and the last layer's state of each token."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +54,7 @@ class ModelEmbedder:
         dim: int,
         prompts: Prompts,
         centres: Centres | None,
+        token_centres: Centres | None = None,
         batch_tokens: int,
         pad_id: int,
     ) -> None:
@@ -55,6 +64,7 @@ class ModelEmbedder:
         self._dim = dim
         self._prompts = prompts
         self._centres = centres
+        self._token_centres = token_centres
         self._batch_tokens = batch_tokens
         self._pad_id = pad_id
 
@@ -80,21 +90,91 @@ class ModelEmbedder:
     def embed_queries(self, texts: Sequence[str], *, languages: Sequence[str]) -> Vectors:
         return self._embed(texts, languages, side="query", prompt=self._prompts.query)
 
+    @property
+    def token_recipe(self) -> str:
+        return token_recipe(self._token_centres)
+
+    def embed_documents_with_tokens(
+        self, texts: Sequence[str], *, languages: Sequence[str]
+    ) -> tuple[Vectors, list[TokenVectors]]:
+        check_pairs(texts, languages)
+        prompt = self._prompts.document
+        rows = self._tokens.encode(texts, prompt=prompt)
+        return self._both(rows, languages, head=self._tokens.head(prompt), side="document")
+
+    def encode_queries(
+        self, texts: Sequence[str], *, languages: Sequence[str]
+    ) -> list[EncodedQuery]:
+        check_pairs(texts, languages)
+        prompt = self._prompts.query
+        found = self._tokens.encode_with_spans(texts, prompt=prompt)
+        head = self._tokens.head(prompt)
+        made = self._both([one.ids for one in found], languages, head=head, side="query")
+        return [
+            self._query(text, one, vector, tokens)
+            for text, one, vector, tokens in zip(texts, found, *made, strict=True)
+        ]
+
+    def _query(
+        self, text: str, found: Tokenized, vector: Vector, tokens: TokenVectors
+    ) -> EncodedQuery:
+        spans = spans_in(text, found.spans)
+        kept = [at for at, (start, end) in enumerate(spans) if start < end]
+        return EncodedQuery(
+            vector=vector,
+            tokens=tokens[kept],
+            spans=tuple(spans[at] for at in kept),
+            recipe=self.token_recipe,
+        )
+
     def _embed(
         self, texts: Sequence[str], languages: Sequence[str], *, side: Side, prompt: str
     ) -> Vectors:
-        if len(texts) != len(languages):
-            raise InvalidRequest(f"{len(texts)} texts, but {len(languages)} languages")
+        check_pairs(texts, languages)
         vectors = np.empty((len(texts), self._dim), dtype=np.float32)
-        if not texts:
-            return vectors
         ids = self._tokens.encode(texts, prompt=prompt)
-        for batch in batches([len(row) for row in ids], batch_tokens=self._batch_tokens):
-            pooled = self._forward(*padded([ids[at] for at in batch], pad_id=self._pad_id))
+        for batch in self._batches(ids):
+            pooled = self._forward(*self._padded(ids, batch))
             vectors[batch] = unit(pooled, names=batch)
-        if self._centres is None:
+        return self._centred(vectors, languages, side=side)
+
+    def _both(
+        self, rows: Sequence[Sequence[int]], languages: Sequence[str], *, head: int, side: Side
+    ) -> tuple[Vectors, list[TokenVectors]]:
+        """Of ids as the model gets them; the tokens from `head` on belong to the text."""
+        vectors = np.empty((len(rows), self._dim), dtype=np.float32)
+        tokens: dict[int, TokenVectors] = {}
+        for batch in self._batches(rows):
+            pooled, states = self._forward.with_tokens(*self._padded(rows, batch))
+            vectors[batch] = unit(pooled, names=batch)
+            for place, at in enumerate(batch):
+                own = states[place, head : len(rows[at]) - self._tokens.tail]
+                plain = unit(own, names=[at] * len(own))
+                tokens[at] = self._centred_tokens(plain, languages[at], side=side)
+        return self._centred(vectors, languages, side=side), [tokens[at] for at in range(len(rows))]
+
+    def _batches(self, rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+        return batches([len(row) for row in rows], batch_tokens=self._batch_tokens)
+
+    def _padded(self, rows: Sequence[Sequence[int]], batch: Sequence[int]) -> tuple[Ids, Ids]:
+        return padded([rows[at] for at in batch], pad_id=self._pad_id)
+
+    def _centred(self, vectors: Vectors, languages: Sequence[str], *, side: Side) -> Vectors:
+        if self._centres is None or not len(vectors):
             return vectors
         return centred(vectors, languages=languages, side=side, centres=self._centres)
+
+    def _centred_tokens(self, tokens: TokenVectors, language: str, *, side: Side) -> TokenVectors:
+        if self._token_centres is None:
+            return tokens
+        return centred(
+            tokens, languages=[language] * len(tokens), side=side, centres=self._token_centres
+        )
+
+
+def check_pairs(texts: Sequence[str], languages: Sequence[str]) -> None:
+    if len(texts) != len(languages):
+        raise InvalidRequest(f"{len(texts)} texts, but {len(languages)} languages")
 
 
 def batches(lengths: Sequence[int], *, batch_tokens: int) -> Iterator[list[int]]:

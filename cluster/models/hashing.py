@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cluster.errors import InvalidRequest
-from cluster.model import Vectors
+from cluster.model import EncodedQuery, TokenVectors, Vectors
+from cluster.models.centring import token_recipe
+from cluster.models.embedder import check_pairs
+from cluster.models.origins import spans_in
 from cluster.models.tokens import clean
 
 MAX_TOKENS = 512
@@ -52,8 +55,7 @@ class HashingEmbedder:
         return [len(_TOKEN.findall(clean(text))) for text in texts]
 
     def embed_documents(self, texts: Sequence[str], *, languages: Sequence[str]) -> Vectors:
-        if len(texts) != len(languages):
-            raise InvalidRequest(f"{len(texts)} texts, but {len(languages)} languages")
+        check_pairs(texts, languages)
         features = [self._features(text) for text in texts]
         rows = np.repeat(np.arange(len(texts)), [len(found) for found in features])
         hashes = np.fromiter(chain.from_iterable(features), dtype=np.uint64)
@@ -61,6 +63,39 @@ class HashingEmbedder:
 
     def embed_queries(self, texts: Sequence[str], *, languages: Sequence[str]) -> Vectors:
         return self.embed_documents(texts, languages=languages)
+
+    @property
+    def token_recipe(self) -> str:
+        return token_recipe(None)
+
+    def embed_documents_with_tokens(
+        self, texts: Sequence[str], *, languages: Sequence[str]
+    ) -> tuple[Vectors, list[TokenVectors]]:
+        vectors = self.embed_documents(texts, languages=languages)
+        return vectors, [self._tokens(text)[0] for text in texts]
+
+    def encode_queries(
+        self, texts: Sequence[str], *, languages: Sequence[str]
+    ) -> list[EncodedQuery]:
+        vectors = self.embed_queries(texts, languages=languages)
+        made = [self._tokens(text) for text in texts]
+        return [
+            EncodedQuery(
+                vector=vector,
+                tokens=tokens,
+                spans=tuple(spans_in(text, spans)),
+                recipe=self.token_recipe,
+            )
+            for text, vector, (tokens, spans) in zip(texts, vectors, made, strict=True)
+        ]
+
+    def _tokens(self, text: str) -> tuple[TokenVectors, list[tuple[int, int]]]:
+        """The same vector for the same word wherever it stands, and its span in `clean(text)`."""
+        found = list(_TOKEN.finditer(clean(text)))[: self._max_tokens]
+        words = [zlib.crc32(one.group().lower().encode()) for one in found]
+        hashes = np.array(words, dtype=np.uint64)
+        tokens = self._scatter(np.arange(len(words)), hashes, count=len(words))
+        return tokens, [one.span() for one in found]
 
     def _features(self, text: str) -> list[int]:
         """One hash for each token and each pair of neighbours; the empty text has one too."""

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
+from numpy.typing import NDArray
 
 from cluster.errors import ModelError
 from cluster.model import Vectors
-from cluster.models.embedder import Ids
+from cluster.models.embedder import Ids, States
 
 ROW_GROUP = 4
 """Rows that the 8-bit kernels take at once. A last row without company goes another way through
@@ -34,8 +35,16 @@ class OnnxForward:
             raise ModelError(f"{graph} cannot be loaded: {error}") from error
 
     def __call__(self, ids: Ids, mask: Ids) -> Vectors:
+        (pooled,) = self._run(["sentence_embedding"], ids, mask)
+        return pooled
+
+    def with_tokens(self, ids: Ids, mask: Ids) -> tuple[Vectors, States]:
+        pooled, states = self._run(["sentence_embedding", "token_embeddings"], ids, mask)
+        return pooled, states
+
+    def _run(self, outputs: list[str], ids: Ids, mask: Ids) -> list[NDArray[np.float32]]:
         columns = -ids.shape[1] % ROW_GROUP
         filled = [np.pad(values, ((0, 0), (0, columns))) for values in (ids, mask)]
         inputs = dict(zip(("input_ids", "attention_mask"), filled, strict=True))
-        (pooled,) = self._session.run(["sentence_embedding"], inputs)
-        return np.asarray(pooled, dtype=np.float32)
+        made = self._session.run(outputs, inputs)
+        return [np.asarray(values, dtype=np.float32) for values in made]

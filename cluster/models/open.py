@@ -11,7 +11,7 @@ from cluster.errors import InvalidSettings, ModelError
 from cluster.ids import digest
 from cluster.model import Generation
 from cluster.models import e5_wheel, weights
-from cluster.models.centring import Centres, read_centres
+from cluster.models.centring import Centres, read_centres, read_token_centres
 from cluster.models.embedder import Forward
 from cluster.models.hashing import HashingEmbedder
 from cluster.models.hub import ModelCard, read_card
@@ -95,6 +95,7 @@ def open_embedder(settings: Settings) -> Embedder:
         dim=card.dim,
         prompts=Prompts(query=recipe["query_prompt"], document=recipe["document_prompt"]),
         centres=centres,
+        token_centres=_token_centres(encoder, card),
         batch_tokens=min(encoder.batch_tokens, _most_tokens(encoder.device)),
         pad_id=pad_id,
     )
@@ -159,6 +160,11 @@ def _card(encoder: EncoderSettings) -> ModelCard:
 
 def _centres(encoder: EncoderSettings, card: ModelCard) -> Centres | None:
     centres = read_centres(encoder.model) if encoder.centred else None
+    return centres if centres is not None and centres.dim == card.dim else None
+
+
+def _token_centres(encoder: EncoderSettings, card: ModelCard) -> Centres | None:
+    centres = read_token_centres(encoder.model) if encoder.centred else None
     return centres if centres is not None and centres.dim == card.dim else None
 
 

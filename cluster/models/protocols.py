@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from cluster.model import Vectors
+from cluster.model import EncodedQuery, TokenVectors, Vectors
 
 
 class Embedder(Protocol):
@@ -36,3 +36,20 @@ class Embedder(Protocol):
         ...
 
     def embed_queries(self, texts: Sequence[str], *, languages: Sequence[str]) -> Vectors: ...
+
+    @property
+    def token_recipe(self) -> str:
+        """Eight hex digits: how token vectors are made, as far as the fingerprint does not say."""
+        ...
+
+    def embed_documents_with_tokens(
+        self, texts: Sequence[str], *, languages: Sequence[str]
+    ) -> tuple[Vectors, list[TokenVectors]]:
+        """As `embed_documents`, and the token vectors of each text, by one pass for both."""
+        ...
+
+    def encode_queries(
+        self, texts: Sequence[str], *, languages: Sequence[str]
+    ) -> list[EncodedQuery]:
+        """As `embed_queries`, with the token vectors of each text."""
+        ...

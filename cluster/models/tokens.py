@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
@@ -13,6 +14,16 @@ from cluster.errors import ModelError
 _REPLACEMENT = "\ufffd"
 _UNASSIGNED = "\U0010fff0"
 _UNSAFE = re.compile("[\0\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokenized:
+    """`ids` as the model gets them, and the span in `clean(text)` of each that belongs to the
+    text. A piece that holds only the mark of a word's start has an empty span or one of white
+    space."""
+
+    ids: list[int]
+    spans: list[tuple[int, int]]
 
 
 class TextTokens:
@@ -42,6 +53,38 @@ class TextTokens:
         bodies = self._bodies(texts, prompt)
         return [[*self._before, *body[:room], *self._after] for body in bodies]
 
+    def head(self, prompt: str) -> int:
+        """How many ids stand before those of the text."""
+        return len(self._before) + len(self._bodies([""], prompt)[0])
+
+    @property
+    def tail(self) -> int:
+        """How many ids stand after those of the text."""
+        return len(self._after)
+
+    def encode_with_spans(self, texts: Sequence[str], *, prompt: str = "") -> list[Tokenized]:
+        """The same ids as of `encode`."""
+        head = self.head(prompt)
+        room = self.max_length - self.special_count
+        own = len(prompt.lstrip())
+        prompted = [(prompt + clean(text)).strip() for text in texts]
+        tokenized = []
+        for encoding in self._tokenizer.encode_batch(prompted, add_special_tokens=False):
+            pairs = self._plain_with_spans(encoding.ids, encoding.offsets)[:room]
+            spans = [(start - own, end - own) for _, (start, end) in pairs]
+            ids = [*self._before, *(one for one, _ in pairs), *self._after]
+            tokenized.append(Tokenized(ids=ids, spans=spans[head - len(self._before) :]))
+        return tokenized
+
+    def _plain_with_spans(
+        self, ids: list[int], spans: list[tuple[int, int]]
+    ) -> list[tuple[int, tuple[int, int]]]:
+        return [
+            (plain, span)
+            for token, span in zip(ids, spans, strict=True)
+            for plain in self._spelled.get(token, (token,))
+        ]
+
     def _bodies(self, texts: Sequence[str], prompt: str) -> list[list[int]]:
         # A prompt ends in a space; before an empty text that would be a token of its own.
         prompted = [(prompt + clean(text)).strip() for text in texts]
@@ -56,8 +99,12 @@ class TextTokens:
 
 def clean(text: str) -> str:
     """NFC, without surrounding white space; what cannot be encoded or is NUL is replaced."""
-    safe = _UNSAFE.sub(_REPLACEMENT, text)
-    return unicodedata.normalize("NFC", safe).strip()
+    return unicodedata.normalize("NFC", encodable(text)).strip()
+
+
+def encodable(text: str) -> str:
+    """As long as `text`."""
+    return _UNSAFE.sub(_REPLACEMENT, text)
 
 
 def _frame(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 
 from cluster.errors import ModelError
 from cluster.model import Vectors
-from cluster.models.embedder import Ids
+from cluster.models.embedder import Ids, States
 
 PRECISIONS = {
     "torch-fp32": torch.float32,
@@ -52,12 +53,20 @@ class TorchForward:
         return int(self._model.tokenizer.pad_token_id or 0)
 
     def __call__(self, ids: Ids, mask: Ids) -> Vectors:
+        (pooled,) = self._run(["sentence_embedding"], ids, mask)
+        return pooled
+
+    def with_tokens(self, ids: Ids, mask: Ids) -> tuple[Vectors, States]:
+        pooled, states = self._run(["sentence_embedding", "token_embeddings"], ids, mask)
+        return pooled, states
+
+    def _run(self, outputs: list[str], ids: Ids, mask: Ids) -> list[NDArray[np.float32]]:
         device = self._model.device
         features: dict[str, Any] = {
             "input_ids": torch.from_numpy(ids).to(device),
             "attention_mask": torch.from_numpy(mask).to(device),
         }
         with torch.inference_mode():
-            pooled = self._model(features)["sentence_embedding"]
-        vectors = pooled.to(device="cpu", dtype=torch.float32).numpy()
-        return np.asarray(vectors, dtype=np.float32)
+            made = self._model(features)
+        moved = [made[name].to(device="cpu", dtype=torch.float32) for name in outputs]
+        return [np.asarray(values.numpy(), dtype=np.float32) for values in moved]

@@ -44,6 +44,13 @@ def require_target(target: str) -> str:
     return target
 
 
+def check_tokens(vectors: Mapping[str, Vector], tokens: Mapping[str, bytes]) -> None:
+    """Packed token vectors belong to vectors that are put with them."""
+    alone = sorted(tokens.keys() - vectors.keys())
+    if alone:
+        raise InvalidRequest(f"token vectors of {alone[0]}, but no vector of it")
+
+
 def storable(text: str) -> bool:
     """Whether a text has no NUL and no lone surrogate."""
     if "\0" in text:

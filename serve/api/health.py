@@ -154,8 +154,8 @@ async def _text_index(service: Service) -> str:
 
 
 async def _encoder(service: Service) -> str:
-    vector = await service.encode("ready?", "en")
-    return f"{vector.shape[0]} dimensions"
+    query = await service.encode("ready?", "en")
+    return f"{query.vector.shape[0]} dimensions"
 
 
 def _up(parts: Mapping[str, PartState]) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from cluster.model import Vector
+from cluster.model import EncodedQuery
 from cluster.stores.protocols import VectorIndex
 from serve.channels.channel import Found
 from serve.plan.plan import QueryPlan
 
-EncodeQuery = Callable[[str, str], Awaitable[Vector]]
-"""(question, language) -> its unit vector; raises `ModelError` or `Overloaded`."""
+EncodeQuery = Callable[[str, str], Awaitable[EncodedQuery]]
+"""(question, language) -> its vectors; raises `ModelError` or `Overloaded`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class SemanticChannel:
     name: str = "semantic"
 
     async def retrieve(self, plan: QueryPlan, *, limit: int) -> Found:
-        vector = await self.encode(plan.query, plan.language)
-        found = await self.index.search(vector, scope=plan.scope, where=plan.where, limit=limit)
+        encoded = await self.encode(plan.query, plan.language)
+        found = await self.index.search(
+            encoded.vector, scope=plan.scope, where=plan.where, limit=limit
+        )
         return Found(listed=found)

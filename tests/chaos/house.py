@@ -11,7 +11,7 @@ import httpx
 from serving import application, client_of, make_key
 
 from cluster.clock import SystemClock
-from cluster.model import Generation, Vector
+from cluster.model import EncodedQuery, Generation
 from cluster.models.open import open_generation
 from cluster.settings import Settings
 from cluster.stores.open import open_ledger, open_stores
@@ -46,9 +46,9 @@ async def api(house: House) -> AsyncIterator[httpx.AsyncClient]:
         generation = await active_of(ledger)
     embedder = open_generation(generation, house.settings)
 
-    async def encode(question: str, language: str) -> Vector:
-        vector: Vector = embedder.embed_queries([question], languages=[language])[0]
-        return vector
+    async def encode(question: str, language: str) -> EncodedQuery:
+        (query,) = embedder.encode_queries([question], languages=[language])
+        return query
 
     stores = await open_stores(house.settings, generation, read_only_text=True)
     try:

@@ -101,6 +101,7 @@ KEY = ApiKey(
     agent=None,
     created_at=NOW,
 )
+PACKED = b"\x01\x00\xff packed \\ token vectors"
 REVOKED = replace(KEY, key_id="key-2", role="read", name="old", owner=None)
 
 
@@ -114,6 +115,8 @@ async def fill(ledger: Ledger) -> None:
     await show(ledger, SECOND, now=LATER)
     await put(ledger, DRAFT, now=LATER)
     async with ledger.transaction() as tx:
+        kept = vectors_of([CHINESE])
+        await tx.vectors.put(kept, fingerprint=FINGERPRINT, tokens=dict.fromkeys(kept, PACKED))
         await tx.documents.delete(PORTS, [GONE.revision.document_id])
     async with ledger.transaction() as tx:
         await tx.runs.start(RUN)
@@ -144,6 +147,10 @@ async def check_life(ledger: Ledger) -> None:
     new = prepared("later.md", "Written by the newer version. 新版本写入。", tenant="harbour")
     await show(ledger, new, now=LATER)
     async with ledger.transaction() as tx:
+        held = vectors_of([TURN])
+        await tx.vectors.put(held, fingerprint=FINGERPRINT, tokens=dict.fromkeys(held, PACKED))
+        tokens = await tx.vectors.tokens_of(PORTS, chunk_ids(TURN), fingerprint=FINGERPRINT)
+        assert tokens == dict.fromkeys(chunk_ids(TURN), PACKED)
         assert len(await tx.documents.visible(PORTS, chunk_ids(DRAFT, new))) == 4
         assert await tx.documents.delete(PORTS, [CHINESE.revision.document_id]) == 1
         assert await tx.documents.visible(PORTS, chunk_ids(CHINESE)) == {}

@@ -11,7 +11,7 @@ from reembedding import House, document, hashing
 from serving import application, client_of, make_key
 
 from cluster.errors import ModelError, StoreUnavailable
-from cluster.model import Generation, Vector
+from cluster.model import EncodedQuery, Generation
 from cluster.models.hashing import HashingEmbedder
 from cluster.settings import Settings
 from cluster.stores.memory.collections import MemoryCollections
@@ -37,12 +37,12 @@ class Encoders:
     def of(self, generation: Generation) -> EncodeQuery:
         embedder = HashingEmbedder(generation.dim)
 
-        async def encode(question: str, language: str) -> Vector:
+        async def encode(question: str, language: str) -> EncodedQuery:
             if generation.fingerprint in self.broken:
                 raise ModelError("does not open")
             await asyncio.sleep(0.002)  # so that a switch may come in between
-            vector: Vector = embedder.embed_queries([question], languages=[language])[0]
-            return vector
+            (query,) = embedder.encode_queries([question], languages=[language])
+            return query
 
         return encode
 

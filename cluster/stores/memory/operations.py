@@ -10,9 +10,10 @@ import numpy as np
 
 from cluster.errors import InvalidRequest, NotFound
 from cluster.ids import vector_key
-from cluster.model import ApiKey, ItemProblem, Run, Vector
+from cluster.model import ApiKey, ItemProblem, Run, Scope, Vector
 from cluster.stores.checks import (
     check_state,
+    check_tokens,
     check_vector,
     finished_at,
     printable,
@@ -20,7 +21,7 @@ from cluster.stores.checks import (
     require_limit,
 )
 from cluster.stores.memory.generations import claim
-from cluster.stores.memory.state import HeldUpload, State
+from cluster.stores.memory.state import HeldUpload, HeldVector, State
 
 
 class MemoryVectors:
@@ -35,17 +36,42 @@ class MemoryVectors:
     async def get(self, text_digests: Sequence[str], *, fingerprint: str) -> dict[str, Vector]:
         held = self._state.vectors
         return {
-            key: held[key, fingerprint].copy()
+            key: held[key, fingerprint].vector.copy()
             for key in require(text_digests, "text digests")
             if (key, fingerprint) in held
         }
 
-    async def put(self, vectors: Mapping[str, Vector], *, fingerprint: str) -> None:
+    async def put(
+        self,
+        vectors: Mapping[str, Vector],
+        *,
+        fingerprint: str,
+        tokens: Mapping[str, bytes] | None = None,
+    ) -> None:
+        packed = tokens or {}
+        check_tokens(vectors, packed)
         for key, vector in require(vectors, "vectors").items():
             check_vector(key, vector)
         claim(self._state, {fingerprint}, active=False)
+        held = self._state.vectors
         for key, vector in vectors.items():
-            self._state.vectors.setdefault((key, fingerprint), np.array(vector))
+            one = held.get((key, fingerprint)) or HeldVector(vector=np.array(vector))
+            held[key, fingerprint] = replace(one, tokens=packed.get(key, one.tokens))
+
+    async def tokens_of(
+        self, scope: Scope, chunk_ids: Sequence[str], *, fingerprint: str
+    ) -> dict[str, bytes]:
+        keys = {one: self._key_of(scope, one) for one in require(chunk_ids, "chunk ids")}
+        held = {one: self._state.vectors.get((key, fingerprint)) for one, key in keys.items()}
+        return {one: row.tokens for one, row in held.items() if row and row.tokens is not None}
+
+    def _key_of(self, scope: Scope, chunk_id: str) -> str:
+        """The vector key of a chunk that is there for this scope, else an empty one."""
+        held = self._state.revisions.get(self._state.revision_of_chunk.get(chunk_id, ""))
+        if held is None or held.state != "visible" or not held.in_scope(scope):
+            return ""
+        (text,) = [one.indexed_text for one in held.chunks if one.chunk_id == chunk_id]
+        return vector_key(held.revision.metadata.language, text)
 
     async def drop_unneeded(self, *, after: str, limit: int) -> tuple[int, str | None]:
         page = sorted(key for key, _ in self._state.vectors if key > after)[: require_limit(limit)]

@@ -179,7 +179,7 @@ class MemoryOutbox:
     def _vectors(self, key: str, fingerprints: Collection[str] | None) -> Mapping[str, Vector]:
         held = self._state.vectors
         known = {one for _, one in held} if fingerprints is None else fingerprints
-        return {one: held[key, one] for one in sorted(known) if (key, one) in held}
+        return {one: held[key, one].vector for one in sorted(known) if (key, one) in held}
 
 
 def _ready(held: HeldEntry, *, now: datetime | None) -> bool:

@@ -64,6 +64,14 @@ class HeldRevision:
         return said or meta.updated_at or meta.published_at
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeldVector:
+    """`tokens` are the packed token vectors of the same text."""
+
+    vector: Vector
+    tokens: bytes | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldEntry:
     """`since`: when it was first owed; being owed anew keeps it and its number."""
@@ -99,7 +107,7 @@ class State:
     revisions: dict[str, HeldRevision] = field(default_factory=dict)
     revision_of_chunk: dict[str, str] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
-    vectors: dict[tuple[str, str], Vector] = field(default_factory=dict)
+    vectors: dict[tuple[str, str], HeldVector] = field(default_factory=dict)
     outbox: dict[tuple[str, str], HeldEntry] = field(default_factory=dict)
     """By chunk id and target."""
 

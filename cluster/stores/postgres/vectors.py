@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cluster.model import Vector
-from cluster.stores.checks import check_vector, require, require_limit
+from cluster.model import Scope, Vector
+from cluster.stores.checks import check_tokens, check_vector, require, require_limit, storable
 from cluster.stores.postgres.generations import claim
 from cluster.stores.postgres.rows import WIRE, read_vector
 from cluster.stores.postgres.statements import Connection, Statements
@@ -27,13 +27,32 @@ class PostgresVectors:
         rows = await self._sql.rows("get", {"keys": keys, "fingerprint": fingerprint})
         return {key: read_vector(raw) for key, raw in rows}
 
-    async def put(self, vectors: Mapping[str, Vector], *, fingerprint: str) -> None:
+    async def put(
+        self,
+        vectors: Mapping[str, Vector],
+        *,
+        fingerprint: str,
+        tokens: Mapping[str, bytes] | None = None,
+    ) -> None:
+        check_tokens(vectors, tokens or {})
         for key, vector in require(vectors, "vectors").items():
             check_vector(key, vector)
         await claim(self._connection, {fingerprint}, active=False)
         raws = [vector.astype(WIRE, copy=False).tobytes() for vector in vectors.values()]
         asked = {"keys": list(vectors), "fingerprint": fingerprint, "vectors": raws}
-        await self._sql.run("put", asked)
+        if tokens:
+            packed = [tokens.get(key) for key in vectors]
+            await self._sql.run("put_with_tokens", {**asked, "tokens": packed})
+        else:
+            await self._sql.run("put", asked)
+
+    async def tokens_of(
+        self, scope: Scope, chunk_ids: Sequence[str], *, fingerprint: str
+    ) -> dict[str, bytes]:
+        ids = [one for one in require(chunk_ids, "chunk ids") if storable(one)]
+        walls = {"tenant": scope.tenant, "owner": scope.owner}
+        asked = {**walls, "ids": ids, "fingerprint": fingerprint}
+        return dict(await self._sql.rows("tokens_of", asked))
 
     async def drop_unneeded(self, *, after: str, limit: int) -> tuple[int, str | None]:
         asked = {"after": after, "limit": require_limit(limit)}

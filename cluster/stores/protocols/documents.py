@@ -176,7 +176,24 @@ class VectorCache(Protocol):
 
     async def get(self, text_digests: Sequence[str], *, fingerprint: str) -> dict[str, Vector]: ...
 
-    async def put(self, vectors: Mapping[str, Vector], *, fingerprint: str) -> None: ...
+    async def put(
+        self,
+        vectors: Mapping[str, Vector],
+        *,
+        fingerprint: str,
+        tokens: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """A vector that is there already stays as it is. `tokens` are the packed token vectors
+        (`cluster.models.token_vectors`) of those texts for which there are some, by the same
+        keys, else `InvalidRequest`; they come in the place of those that are there."""
+        ...
+
+    async def tokens_of(
+        self, scope: Scope, chunk_ids: Sequence[str], *, fingerprint: str
+    ) -> dict[str, bytes]:
+        """Packed token vectors by chunk id, of those chunks that `scope` may see and whose
+        revision is visible now; without an entry where there are none."""
+        ...
 
     async def drop_unneeded(self, *, after: str, limit: int) -> tuple[int, str | None]:
         """Of the next `limit` vectors after the key `after`, in the order of the keys, drop those
