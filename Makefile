@@ -12,7 +12,7 @@ help:
 	@echo "make check  format, lint, types, arrows"
 	@echo "make chaos  kill every part at every point, on all stores (90 minutes)"
 	@echo "make up     start the local stack       make down   stop it"
-	@echo "make eval   quality on the sets in DATA (default ../shared/data)"
+	@echo "make eval   quality on the sets in DATA (default ../shared/data); goes on where it stopped"
 	@echo "make bench  ingest rate and query latency"
 
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -46,9 +46,9 @@ down: setup
 	$(BIN)/palimpsest down
 
 DATA ?= ../shared/data
-SETS ?= scifact stard_gold cmrc2018 rgb_zh xquad_en_zh
+SETS ?=
 eval: setup
-	$(BIN)/palimpsest eval $(addprefix $(DATA)/,$(SETS))
+	$(BIN)/palimpsest eval --data $(DATA) $(addprefix $(DATA)/,$(SETS))
 
 bench: setup
 	$(BIN)/python -m eval.bench.ingest

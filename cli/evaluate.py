@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+import shlex
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cli.ingest import carry_out
 from cli.stack import service_specs
-from cluster.errors import StackError
-from cluster.model import Scope
+from cluster.clock import SystemClock
+from cluster.errors import InvalidRequest, StackError
 from cluster.settings import Settings, load_settings
 from cluster.stack.control import ensure_up
-from eval.datasets import RetrievalSet, read_set
-from eval.open import open_service
-from eval.run import Scores, score
+from eval.measure import Advanced, Request, chosen_sets, corpus_file, measure
+from eval.results import Results
+from eval.scores import SetScores, score, summary
+from eval.sets import EvalSet
+from eval.table import floors_table, stages_table
 from ingest.progress import print_summary
-from ingest.run import Request
+from ingest.run import Request as IngestRequest
 from rerank.fusion import FusionMethod
 
 
@@ -34,77 +36,103 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     folders: Annotated[
-        list[Path],
-        typer.Argument(help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv (BEIR)."),
-    ],
+        list[Path] | None,
+        typer.Argument(
+            help="Folders of sets: known ones by their name, others in BEIR form "
+            "(corpus.jsonl, queries.jsonl, qrels.tsv). None: all known ones under --data."
+        ),
+    ] = None,
     *,
+    data: Annotated[Path, typer.Option(help="Where the known sets lie.")] = Path("../shared/data"),
     questions: Annotated[int, typer.Option(min=1, help="At most so many of each set.")] = 300,
-    fusion: Annotated[FusionMethod, typer.Option(help="How channels are joined.")] = "score",
+    fusion: Annotated[
+        FusionMethod | None, typer.Option(help="How channels are joined; else as planned.")
+    ] = None,
+    subset: Annotated[
+        Literal["", "peer"],
+        typer.Option(help="peer: the cut corpora on which other libraries were measured."),
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="Where results are kept; else eval/ in the data directory.")
+    ] = None,
+    code: Annotated[
+        str, typer.Option(help="Name of the code's version in the key of results; else a digest.")
+    ] = "",
+    again: Annotated[
+        bool, typer.Option("--again", help="Ask anew what was asked under the same key.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
-    """nDCG@10, Recall and MRR of each channel and of all together, on the sets you name.
+    """How good is each stage, and what is shown in the end, on the sets you name?
 
-    Each set is ingested into a tenant of its own, `eval-NAME`; a second time that costs nothing.
+    Each corpus is ingested into a tenant of its own, `eval-NAME`; a second time that costs
+    nothing. Answers are kept: stopped and started again, only the rest is asked.
     """
     settings = load_settings()
-    sets = [read_set(folder) for folder in folders]
+    request = Request(
+        folder=out or settings.data_dir / "eval",
+        command=shlex.join(["palimpsest", *sys.argv[1:]]),
+        began=SystemClock().now(),
+        questions=questions,
+        fusion=fusion,
+        code=code,
+        again=again,
+    )
     ensure_up(settings, service_specs(settings), say=Console(stderr=True).print)
-    for each, folder in zip(sets, folders, strict=True):
-        _take_in(folder, settings, tenant=tenant_of(each), quiet=as_json)
-    found = asyncio.run(_score_all(sets, settings, questions=questions, fusion=fusion))
+    sets = chosen_sets(folders or [], data=data, subset=subset)
+    found = [_measured(each, settings, request, quiet=as_json) for each in sets]
+    if not found:
+        raise InvalidRequest(f"no set is known in {data}; name the folders of those to measure")
     if as_json:
-        typer.echo(json.dumps([asdict(scores) for scores in found], indent=2))
-    else:
-        Console().print(_table(found))
+        typer.echo(json.dumps([summary(scores) for scores in found], indent=2))
+    elif len(found) > 1:
+        Console().print(floors_table(found))
     if any(scores.failures for scores in found):
         typer.echo("channels failed while measuring; these figures are worthless", err=True)
         raise typer.Exit(1)
 
 
-def tenant_of(dataset: RetrievalSet) -> str:
-    return f"eval-{dataset.name}"
+def _measured(of: EvalSet, settings: Settings, request: Request, *, quiet: bool) -> SetScores:
+    corpus = corpus_file(of, request)
+    _take_in(corpus, settings, tenant=of.corpus.tenant, quiet=quiet)
+    console = Console(stderr=quiet)
+    with _progress(console) as progress:
+        task = progress.add_task(of.name, total=None)
 
+        def advanced(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
 
-def _take_in(folder: Path, settings: Settings, *, tenant: str, quiet: bool) -> None:
-    request = Request(targets=(str(folder / "corpus.jsonl"),), tenant=tenant)
-    summary = carry_out(request, settings, quiet=quiet)
+        results = _ask(of, settings, request, corpus=corpus, advanced=advanced)
+    scores = score(results)
     if not quiet:
-        print_summary(Console(), summary)
-    if summary.state != "succeeded":
+        console.print(stages_table(scores))
+    return scores
+
+
+def _ask(
+    of: EvalSet, settings: Settings, request: Request, *, corpus: Path, advanced: Advanced
+) -> Results:
+    return asyncio.run(measure(of, settings, request, corpus=corpus, advanced=advanced))
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+
+
+def _take_in(corpus: Path, settings: Settings, *, tenant: str, quiet: bool) -> None:
+    request = IngestRequest(targets=(str(corpus),), tenant=tenant)
+    done = carry_out(request, settings, quiet=quiet)
+    if not quiet and done.counts.get("published"):
+        print_summary(Console(), done)
+    if done.state != "succeeded":
         raise StackError(
-            f"nothing of {folder} came in: run {summary.run_id} {summary.state}; see "
-            f"`palimpsest runs show {summary.run_id} --tenant {tenant}`"
+            f"nothing of {corpus} came in: run {done.run_id} {done.state}; see "
+            f"`palimpsest runs show {done.run_id} --tenant {tenant}`"
         )
-
-
-async def _score_all(
-    sets: Sequence[RetrievalSet], settings: Settings, *, questions: int, fusion: FusionMethod
-) -> list[Scores]:
-    async with open_service(settings) as service:
-        return [
-            await score(
-                each,
-                service,
-                scope=Scope(tenant=tenant_of(each)),
-                questions=questions,
-                fusion=fusion,
-            )
-            for each in sets
-        ]
-
-
-def _table(found: Sequence[Scores]) -> Table:
-    measures = list(next(iter(found[0].values.values())))
-    table = Table(box=None, padding=(0, 2))
-    for heading in ("set", "documents", "questions", "channel", *measures):
-        table.add_column(heading)
-    for scores in found:
-        for channel, values in scores.values.items():
-            table.add_row(
-                scores.dataset,
-                f"{scores.documents:,}",
-                f"{scores.questions:,}",
-                channel,
-                *(f"{values[measure]:.3f}" for measure in measures),
-            )
-    return table

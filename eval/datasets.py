@@ -7,12 +7,13 @@ Lines of the corpus have `doc_id`, `text` and often `title`; lines of the querie
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cluster.errors import InvalidRequest
+from cluster.ids import sha256_hex
 
 HEADER = ("query_id", "doc_id", "score")
 
@@ -58,10 +59,15 @@ class RetrievalSet:
         )
 
 
+def sample(queries: Sequence[Query], *, limit: int) -> list[Query]:
+    """The same `limit` questions on every machine: those with the smallest hash of their id."""
+    return sorted(queries, key=lambda query: sha256_hex(query.query_id))[:limit]
+
+
 def read_set(folder: Path) -> RetrievalSet:
     """Raises `InvalidRequest` naming the file and line that is missing or wrong."""
-    documents = tuple(_document(line, where) for where, line in _lines(folder / "corpus.jsonl"))
-    queries = tuple(_query(line, where) for where, line in _lines(folder / "queries.jsonl"))
+    documents = tuple(_document(line, where) for where, line in read_lines(folder / "corpus.jsonl"))
+    queries = tuple(_query(line, where) for where, line in read_lines(folder / "queries.jsonl"))
     doc_ids = _unique([document.doc_id for document in documents], folder / "corpus.jsonl")
     query_ids = _unique([query.query_id for query in queries], folder / "queries.jsonl")
     qrels = _qrels(folder / "qrels.tsv", doc_ids=doc_ids, query_ids=query_ids)
@@ -92,7 +98,8 @@ def _text(line: dict[str, Any], key: str, where: str, *, default: str | None = N
     return value
 
 
-def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """`file:line` and the object of each line that is not blank."""
     for where, raw in _raw_lines(path):
         try:
             line = json.loads(raw)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
 import ir_measures
-from ir_measures import RR, Qrel, R, ScoredDoc, nDCG
+from ir_measures import RR, P, Qrel, R, ScoredDoc, Success, nDCG
 
 Qrels = Mapping[str, Mapping[str, int]]
 """query id -> document id -> grade (0: not relevant)."""
@@ -14,7 +14,14 @@ Qrels = Mapping[str, Mapping[str, int]]
 Run = Mapping[str, Sequence[str]]
 """query id -> document ids, best first, no repeats."""
 
-MEASURES = {"ndcg@10": nDCG @ 10, "recall@10": R @ 10, "recall@50": R @ 50, "mrr@10": RR @ 10}
+MEASURES = {
+    "ndcg@10": nDCG @ 10,
+    "recall@10": R @ 10,
+    "recall@50": R @ 50,
+    "hit@10": Success @ 10,
+    "mrr@10": RR @ 10,
+    "precision@5": P @ 5,
+}
 
 
 def evaluate(qrels: Qrels, run: Run) -> dict[str, float]:
@@ -27,6 +34,18 @@ def evaluate(qrels: Qrels, run: Run) -> dict[str, float]:
         warnings.simplefilter("ignore", category=DeprecationWarning)
         found = ir_measures.calc_aggregate(list(MEASURES.values()), judged, list(_scored(run)))
     return {name: float(found[measure]) for name, measure in MEASURES.items()}
+
+
+def per_question(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
+    """Question id -> measure -> value, for every question of `qrels`."""
+    names = {measure: name for name, measure in MEASURES.items()}
+    values = {query: dict.fromkeys(MEASURES, 0.0) for query in qrels}
+    judged = [Qrel(q, d, grade) for q, docs in qrels.items() for d, grade in docs.items()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category=DeprecationWarning)
+        for found in ir_measures.iter_calc(list(names), judged, list(_scored(run))):
+            values[found.query_id][names[found.measure]] = float(found.value)
+    return values
 
 
 def ndcg_per_query(qrels: Qrels, run: Run) -> dict[str, float]:

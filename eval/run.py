@@ -1,116 +1,121 @@
-"""The questions of a set, asked of the product's own retrieval: how good is each channel?"""
+"""The questions of a set, asked of the product's own retrieval, each answer kept as it comes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
-from cluster.filters import Eq, Filter
-from cluster.ids import sha256_hex
-from cluster.model import Scope
-from eval.datasets import Query, RetrievalSet
-from eval.metrics import evaluate
+from cluster.model import Scope, StoredPassage
+from eval.recording import Heard, listening, recorded
+from eval.records import Given, Listed, Record
+from eval.sets import Asked, EvalSet, Unit, half_of
 from rerank.fusion import FusionMethod
 from serve.plan.planner import Question
 from serve.retrieve import Retrieved
 from serve.service import Service
 
-DEPTH = 50
+TOP_K = 10
+"""As many passages as the API shows when a caller does not say."""
+
 PATIENCE_S = 60.0
 AT_ONCE = 2
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+"""When questions of sets without dates are asked: the same on every day."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
-    """`values`: channel (or `fused`) -> measure -> mean over `questions`. `failures` counts
-    channels that gave nothing; anything but 0 makes the figures worthless."""
-
-    dataset: str
-    questions: int
-    documents: int
-    values: Mapping[str, Mapping[str, float]]
-    failures: int
-
-
-def sample(queries: Sequence[Query], *, limit: int) -> list[Query]:
-    """The same `limit` questions on every machine: those with the smallest hash of their id."""
-    return sorted(queries, key=lambda query: sha256_hex(query.query_id))[:limit]
-
-
-async def score(
-    dataset: RetrievalSet,
+async def ask_all(
+    questions: Sequence[Asked],
     service: Service,
     *,
-    scope: Scope,
-    questions: int,
-    fusion: FusionMethod = "score",
-) -> Scores:
-    """Ask up to `questions` judged questions of a set that was ingested for `scope`.
-
-    A document's rank is that of its best chunk. Channels are listed as they answered, `fused`
-    as the product ranks before neighbouring chunks merge.
-    """
-    asked = sample(dataset.judged, limit=questions)
+    of: EvalSet,
+    fusion: FusionMethod | None = None,
+    keep: Callable[[Record], None],
+) -> None:
+    """Ask each question of the corpus, which was ingested before. `keep` gets the answers as
+    they come, in no fixed order."""
+    told = recorded(service)
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def ask(query: Query) -> dict[str, list[str]]:
+    async def one(question: Asked) -> None:
         async with slots:
-            return await _ask(query, service, scope=scope, fusion=fusion)
+            keep(await ask(question, told, of=of, fusion=fusion))
 
-    answers = await asyncio.gather(*(ask(query) for query in asked))
-    qrels = {query.query_id: dataset.qrels[query.query_id] for query in asked}
-    lists = sorted({name for answer in answers for name in answer if name != "failed"})
-    return Scores(
-        dataset=dataset.name,
-        questions=len(asked),
-        documents=len(dataset.documents),
-        values={
-            name: evaluate(
-                qrels,
-                {q.query_id: a.get(name, []) for q, a in zip(asked, answers, strict=True)},
-            )
-            for name in lists
+    await asyncio.gather(*(one(question) for question in questions))
+
+
+async def ask(
+    question: Asked, service: Service, *, of: EvalSet, fusion: FusionMethod | None = None
+) -> Record:
+    """One question as a caller would put it, with time enough for every stage."""
+    scope = Scope(tenant=of.corpus.tenant)
+    with listening() as heard:
+        found = await service.search(as_question(question, scope=scope, fusion=fusion))
+    units = await _units(found, heard, service, scope=scope, unit=of.unit)
+    return Record(
+        question_id=question.question_id,
+        kind=question.kind,
+        language=question.language,
+        half=half_of(question.group),
+        relevant=question.relevant,
+        stages=_stages(found, heard, units),
+        channels={
+            name: Given(listed=tuple(each.listed), floor=each.floor) for name, each in heard.items()
         },
-        failures=sum(len(answer["failed"]) for answer in answers),
+        failures=tuple(failure.channel for failure in found.failures),
+        notes=found.notes,
+        timings_ms=found.timings_ms,
     )
 
 
-async def _ask(
-    query: Query, service: Service, *, scope: Scope, fusion: FusionMethod
-) -> dict[str, list[str]]:
-    found = await service.search(
-        Question(
-            text=query.text,
-            scope=scope,
-            limit=DEPTH,
-            now=service.clock.now(),
-            deadline_s=PATIENCE_S,
-            where=_inside(query),
-            channels=("semantic", "keyword"),
-            fusion=fusion,
-        )
+def as_question(asked: Asked, *, scope: Scope, fusion: FusionMethod | None = None) -> Question:
+    question = Question(
+        text=asked.text,
+        scope=scope,
+        limit=TOP_K,
+        now=asked.now or NOW,
+        deadline_s=PATIENCE_S,
+        where=asked.where,
     )
-    paths = await _paths(found, service, scope=scope)
-    lists = {**found.rankings, "fused": found.fused}
-    ranked = {name: _documents(chunk_ids, paths) for name, chunk_ids in lists.items()}
-    return {**ranked, "failed": [failure.channel for failure in found.failures]}
+    return replace(question, fusion=fusion) if fusion else question
 
 
-def _inside(query: Query) -> Filter | None:
-    """Sets of conversations ask each question inside one conversation."""
-    conversation = query.fields.get("conversation")
-    return Eq("conversation", conversation) if isinstance(conversation, str) else None
-
-
-async def _paths(found: Retrieved, service: Service, *, scope: Scope) -> dict[str, str]:
-    chunk_ids = sorted({chunk_id for listed in found.rankings.values() for chunk_id in listed})
+async def _units(
+    found: Retrieved, heard: Heard, service: Service, *, scope: Scope, unit: Unit
+) -> dict[str, str]:
+    """Chunk id -> what it counts as; only those that may be shown."""
+    listed = {chunk for each in heard.values() for chunk, _ in each.listed}
+    shown = {chunk for each in found.passages for chunk in each.citation.chunk_ids}
+    chunk_ids = sorted(listed | shown | set(found.ranked))
     if not chunk_ids:
         return {}
     async with service.ledger.transaction() as tx:
         visible = await tx.documents.visible(scope, chunk_ids)
-    return {chunk_id: passage.path for chunk_id, passage in visible.items()}
+    return {chunk: _unit(passage, unit) for chunk, passage in visible.items()}
 
 
-def _documents(chunk_ids: Sequence[str], paths: Mapping[str, str]) -> list[str]:
-    return list(dict.fromkeys(paths[chunk_id] for chunk_id in chunk_ids if chunk_id in paths))
+def _unit(passage: StoredPassage, unit: Unit) -> str:
+    in_session = unit == "session" and passage.turn is not None
+    return passage.turn.session if in_session and passage.turn else passage.path
+
+
+def _stages(
+    found: Retrieved, heard: Heard, units: Mapping[str, str]
+) -> dict[str, tuple[Listed, ...]]:
+    channels = {name: _listed(heard[name].listed, units) for name in sorted(heard)}
+    between = {
+        name: _listed([(chunk, None) for chunk in order], units)
+        for name, order in (("fused", found.fused), ("ranked", found.ranked))
+    }
+    final = _listed(
+        [(chunk, each.score) for each in found.passages for chunk in each.citation.chunk_ids],
+        units,
+    )
+    return {**channels, **between, "final": final}
+
+
+def _listed(
+    scored: Sequence[tuple[str, float | None]], units: Mapping[str, str]
+) -> tuple[Listed, ...]:
+    return tuple((chunk, units[chunk], score) for chunk, score in scored if chunk in units)

@@ -26,8 +26,7 @@ from cluster.model import IndexRow, Scope
 from cluster.settings import TextIndexSettings
 from cluster.stores.protocols import TextIndex, TextRow
 from cluster.text.terms import document_terms, query_terms
-from eval.datasets import RetrievalSet, read_set
-from eval.run import sample
+from eval.datasets import RetrievalSet, read_set, sample
 
 TOLERANCE = 1e-4
 """Scores that differ by less, relatively, are a tie."""

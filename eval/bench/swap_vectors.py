@@ -28,8 +28,7 @@ from cluster.settings import EncoderSettings, MilvusSettings, Settings
 from cluster.stores.milvus.collections import MilvusCollections
 from cluster.stores.milvus.index import MilvusVectorIndex
 from cluster.stores.protocols import VectorIndex, VectorRow
-from eval.datasets import read_set
-from eval.run import sample
+from eval.datasets import read_set, sample
 
 WANTED = 0.99
 DEPTH = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,10 @@ from cli import evaluate, ingest
 from cli.main import build
 from cluster.errors import StackError
 from cluster.stack import control
-from eval.run import Scores
+from eval.measure import Request
+from eval.records import Record
+from eval.results import About, Results
+from eval.sets import EvalSet
 from ingest.progress import Summary
 
 
@@ -32,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def no_stack(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def no_stack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     """Neither started nor asked; `state` is how the ingest ends."""
     told: dict[str, Any] = {"state": "succeeded"}
 
@@ -50,20 +53,22 @@ def no_stack(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             elapsed_s=1.0,
         )
 
-    async def scores(sets: Sequence[Any], *_args: object, **named: object) -> list[Scores]:
-        told.update(named)
-        values = {"fused": {"ndcg@10": 1.0}}
-        return [
-            Scores(dataset=each.name, questions=1, documents=1, values=values, failures=0)
-            for each in sets
-        ]
+    def results(of: EvalSet, _settings: object, request: Request, **_named: object) -> Results:
+        told["fusion"] = request.fusion
+        about = About(dataset=of.name, data="d", fingerprint="f", settings={}, code="c")
+        shown = {"final": (("chk_1", "d", 1.0),)}
+        record = Record(
+            question_id="q", kind="", language="en", half="tune", relevant={"d": 1}, stages=shown
+        )
+        return Results(about=about, records=(record,))
 
     monkeypatch.setattr(control, "ensure_up", lambda *_args, **_named: None)
     monkeypatch.setattr(evaluate, "ensure_up", lambda *_args, **_named: None)
     monkeypatch.setattr(ingest, "open_surroundings", nowhere)
     monkeypatch.setattr(ingest, "run_ingest", run)
     monkeypatch.setattr(signal, "signal", lambda *_args: None)
-    monkeypatch.setattr(evaluate, "_score_all", scores)
+    monkeypatch.setattr(evaluate, "_ask", results)
+    monkeypatch.setenv("PALIMPSEST_HOME", str(tmp_path))
     return told
 
 
@@ -72,7 +77,9 @@ def test_for_machines_there_is_one_value(folder: Path, no_stack: dict[str, Any])
         build(), ["eval", str(folder), "--json", "--fusion", "reciprocal_rank"]
     )
     assert done.exit_code == 0, done.output
-    assert [each["dataset"] for each in json.loads(done.stdout)] == ["tiny"]
+    (told,) = json.loads(done.stdout)
+    assert told["dataset"] == "tiny"
+    assert told["values"]["final"]["ndcg@10"] == {"all": 1, "tune": 1, "report": 0, "error": 0}
     assert no_stack["fusion"] == "reciprocal_rank"
 
 
