@@ -1,0 +1,94 @@
+"""Questions asked of the real pipeline on the reference stores, and what is written down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from serving import TENANT, fill, memory_stores, prepared, service_on
+
+from cluster.filters import Eq
+from cluster.model import Metadata
+from eval.records import Record
+from eval.results import About, Results
+from eval.run import ask_all
+from eval.scores import score
+from eval.sets import Asked, Corpus, EvalSet
+from serve.service import Service
+
+TEXTS = {
+    "lease": "A worker holds the lease of a task for thirty seconds.",
+    "retry": "A task that failed is tried again eight times.",
+    "vector": "Vectors are kept beside the chunk they belong to.",
+}
+SET = EvalSet(
+    name="tiny",
+    corpus=Corpus(name="tiny", file=Path("corpus.jsonl"), documents=3),
+    questions=(
+        Asked(question_id="q1", text="how long is a lease?", relevant={"lease": 1}, group="q1"),
+        Asked(
+            question_id="q2",
+            text="vectors of a chunk",
+            relevant={"vector": 1},
+            group="q2",
+            where=Eq("path", "retry"),
+        ),
+    ),
+)
+
+
+async def served() -> Service:
+    stores = memory_stores()
+    await fill(
+        stores,
+        [
+            prepared(path, text, tenant=SET.corpus.tenant, metadata=Metadata(language="en"))
+            for path, text in TEXTS.items()
+        ]
+        + [prepared("lease", TEXTS["lease"], tenant=TENANT)],
+    )
+    return service_on(stores)
+
+
+async def answers() -> dict[str, Record]:
+    kept: list[Record] = []
+    await ask_all(SET.questions, await served(), of=SET, keep=kept.append)
+    return {record.question_id: record for record in kept}
+
+
+async def test_every_stage_is_written_down() -> None:
+    record = (await answers())["q1"]
+    assert list(record.stages)[-3:] == ["fused", "ranked", "final"]
+    assert record.ranking("keyword")[0] == record.ranking("final")[0] == "lease"
+    assert set(record.ranking("semantic")) <= set(TEXTS)
+    heard = record.channels["keyword"].listed
+    assert [chunk for chunk, _ in heard] == [chunk for chunk, _, _ in record.stages["keyword"]]
+    assert all(score is not None for _, _, score in record.stages["final"])
+    assert record.failures == ()
+    assert record.timings_ms["total"] > 0
+
+
+async def test_a_question_stays_inside_its_filter() -> None:
+    record = (await answers())["q2"]
+    assert set(record.ranking("final")) == {"retry"}
+    assert score(
+        Results(
+            about=About(dataset="tiny", data="", fingerprint="", settings={}, code=""),
+            records=(record,),
+        )
+    ).figure("final", "ndcg@10").value == 0.0  # fmt: skip
+
+
+async def test_what_was_heard_of_one_question_is_not_told_of_another() -> None:
+    many = replace(
+        SET,
+        questions=tuple(
+            replace(SET.questions[0], question_id=f"q{number}", text=text)
+            for number, text in enumerate(["lease of a task", "vectors", "tried eight times"] * 5)
+        ),
+    )
+    kept: list[Record] = []
+    await ask_all(many.questions, await served(), of=many, keep=kept.append)
+    first = {record.question_id: record.stages["keyword"][0][1] for record in kept}
+    wanted = ["lease", "vector", "retry"] * 5
+    assert first == {f"q{number}": path for number, path in enumerate(wanted)}
