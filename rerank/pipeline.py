@@ -22,6 +22,7 @@ from rerank.dedup import Block, best_blocks
 from rerank.fusion import Candidate, FusionMethod, Ranking, floor_of, fuse
 from rerank.priors import bonuses
 from rerank.reranker import Pooled, Reranked, RerankPlan
+from rerank.verbatim import ExactTerm
 
 UNKNOWN_LANGUAGES = ("und", "")
 
@@ -81,13 +82,14 @@ def standing(
     passages: Mapping[str, StoredPassage],
     reranked: Reranked | None,
     now: datetime,
+    exact: Sequence[ExactTerm] = (),
 ) -> list[Block]:
     """Every candidate as a block, best first. Scores are 0 to 1 over what was scored, bonuses
     are added to that; candidates that the reranker did not score have 0 and stay behind, in
     the order of the fusion."""
     scores, order = _scores(candidates, reranked)
     blocks = [
-        _block(each, passages[each.chunk_id], score=scores[each.chunk_id], now=now)
+        _block(each, passages[each.chunk_id], score=scores[each.chunk_id], now=now, exact=exact)
         for each in order
     ]
     return sorted(blocks, key=lambda block: -block.score)  # equal ones stay in their order
@@ -137,8 +139,15 @@ def _scores(
     return scores | dict.fromkeys((each.chunk_id for each in rest), 0.0), scored + rest
 
 
-def _block(candidate: Candidate, passage: StoredPassage, *, score: float, now: datetime) -> Block:
-    added = bonuses(passage, now=now)
+def _block(
+    candidate: Candidate,
+    passage: StoredPassage,
+    *,
+    score: float,
+    now: datetime,
+    exact: Sequence[ExactTerm],
+) -> Block:
+    added = bonuses(passage, now=now, exact=exact)
     return Block(
         passages=(passage,),
         score=score + sum(added.values()),

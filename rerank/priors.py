@@ -7,10 +7,11 @@ changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from cluster.model import StoredPassage
+from rerank.verbatim import ExactTerm, verbatim_bonus
 
 DAY_BONUS = 0.10
 WEEK_BONUS = 0.05
@@ -18,11 +19,15 @@ AUTHORITY_BONUS = 0.04
 NEWEST_EDITION_BONUS = 0.02
 
 
-def bonuses(passage: StoredPassage, *, now: datetime) -> Mapping[str, float]:
-    """Name -> what is added; only what is not 0. A moment after `now` is no news."""
+def bonuses(
+    passage: StoredPassage, *, now: datetime, exact: Sequence[ExactTerm] = ()
+) -> Mapping[str, float]:
+    """Name -> what is added; only what is not 0. A moment after `now` is no news. `exact` are
+    the terms of the question that are meant as they are written."""
     named = {
         "recency": recency_bonus(moment_of(passage), now=now),
         "authority": AUTHORITY_BONUS * min(max(passage.metadata.authority, 0.0), 1.0),
+        "verbatim": verbatim_bonus(passage.chunk, exact),
         "status": NEWEST_EDITION_BONUS if passage.newest_edition else 0.0,
     }
     return {name: value for name, value in named.items() if value}

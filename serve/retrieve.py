@@ -78,7 +78,9 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
         second = await _reranked(plan, sources, found, fused, timings=timings)
     reranked = second if isinstance(second, Reranked) else None
     with timings.stage("select"):
-        blocks = standing(fused, passages=found.passages, reranked=reranked, now=plan.now)
+        blocks = standing(
+            fused, passages=found.passages, reranked=reranked, now=plan.now, exact=plan.exact
+        )
         selected = select(blocks, limit=plan.limit)
     with timings.stage("cite"):
         cited = _cite_all(plan, await _texts(plan, sources.ledger, selected.blocks))

@@ -24,6 +24,7 @@ from cluster.model import Scope, StoredPassage
 from cluster.text.terms import MAX_QUERY_TERMS, QueryTerm
 from rerank.fusion import FusionMethod
 from rerank.reranker import USUAL_RERANK, RerankPlan
+from rerank.verbatim import MAX_EXACT, ExactTerm
 from serve.plan.filter_json import filter_json, planned_filter
 from serve.plan.moment import Moment
 from serve.plan.time_mention import TimeMention
@@ -104,7 +105,7 @@ class Editions:
 class QueryPlan:
     """Same plan, same stores: same answer. `notes` are for the reader of the answer. `scope` is
     told by the caller's key and no part of the JSON. `times` are read in `zone`, a name of the
-    tz database."""
+    tz database; `exact` is what is meant as it is written."""
 
     query: str
     scope: Scope
@@ -119,5 +120,6 @@ class QueryPlan:
     now: Moment
     zone: str = "UTC"
     times: Annotated[tuple[TimeMention, ...], Field(max_length=MAX_TIMES)] = ()
+    exact: Annotated[tuple[ExactTerm, ...], Field(max_length=MAX_EXACT)] = ()
     notes: tuple[str, ...] = ()
     rerank: RerankPlan = USUAL_RERANK

@@ -13,6 +13,7 @@ from cluster.model import Scope
 from cluster.text.languages import detect_language
 from cluster.text.terms import query_terms
 from rerank.fusion import FusionMethod
+from serve.plan.exact_terms import exact_terms, weighted
 from serve.plan.plan import ChannelPlan, Editions, QueryPlan
 from serve.plan.versions import KnownEdition, choose_editions, edition_filter
 
@@ -80,6 +81,11 @@ def read_words(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan
     return replace(plan, language=detect_language(plan.query), terms=query_terms(plan.query))
 
 
+def find_exact_terms(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan:
+    exact = exact_terms(plan.query)
+    return replace(plan, exact=exact, terms=weighted(plan.terms, exact))
+
+
 def pick_editions(plan: QueryPlan, question: Question, known: Known) -> QueryPlan:
     """Where nothing has editions everything is the newest, and the indexes need not look; the
     check with the ledger looks anyway."""
@@ -112,4 +118,4 @@ def pick_channels(plan: QueryPlan, question: Question, _known: Known) -> QueryPl
     return replace(plan, channels=chosen, notes=(*plan.notes, *notes))
 
 
-RULES: tuple[Rule, ...] = (read_words, pick_editions, pick_channels)
+RULES: tuple[Rule, ...] = (read_words, find_exact_terms, pick_editions, pick_channels)
