@@ -18,7 +18,7 @@ from serve.plan.planner import Known, Question, plan_question
 SCOPE = Scope(tenant="t", owner="o")
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 KNOWN = Known(editions=(("tidb", "7.1"), ("tidb", "7.5"), ("harbour", "2.0")))
-DEEP = {"any_of": [{"product": "a", "tags": None, "authority": {"gte": 0.5}}]}
+DEEP: dict[str, Any] = {"any_of": [{"product": "a", "tags": None, "authority": {"gte": 0.5}}]}
 for _ in range(6):
     DEEP = {"any_of": [DEEP, {"product": "b", "language": "zh"}]}
 
