@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from cluster.model import Hit, StoredPassage
 from cluster.text.versions import same_version, version_key
@@ -16,17 +17,33 @@ from cluster.text.versions import same_version, version_key
 MAX_BLOCK_TOKENS = 1200
 
 
+CopyKind = Literal["near_copy", "retold"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """A passage that is not shown because another one says the same (`rerank.near_copies`).
+    `similarity`, 0 to 1: of a near copy the share of common shingles, of a retelling the share
+    of its content words that the other has."""
+
+    passage: StoredPassage
+    kind: CopyKind
+    similarity: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """Neighbouring chunks of one revision in reading order; most often just one.
 
-    `score` and `bonuses` are those of its best chunk, `hits` those of all its chunks.
+    `score` and `bonuses` are those of its best chunk, `hits` those of all its chunks. `also_in`
+    says the same elsewhere; the best chunk may be one of these.
     """
 
     passages: tuple[StoredPassage, ...]
     score: float
     hits: tuple[Hit, ...]
     bonuses: Mapping[str, float] = field(default_factory=dict)
+    also_in: tuple[Copy, ...] = ()
 
     @property
     def revision_id(self) -> str:
@@ -142,4 +159,5 @@ def _joined(left: Block, right: Block) -> Block:
         score=best.score,
         hits=(*left.hits, *right.hits),
         bonuses=best.bonuses,
+        also_in=(*left.also_in, *right.also_in),
     )
