@@ -20,11 +20,10 @@ from datetime import datetime
 from cluster.model import StoredPassage
 from rerank.dedup import Block, best_blocks
 from rerank.fusion import Candidate, FusionMethod, Ranking, floor_of, fuse
+from rerank.late_interaction import UNKNOWN_LANGUAGES
 from rerank.priors import bonuses
 from rerank.reranker import Pooled, Reranked, RerankPlan
 from rerank.verbatim import ExactTerm
-
-UNKNOWN_LANGUAGES = ("und", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

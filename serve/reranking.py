@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from cluster.errors import DeadlineExceeded, ModelError, Overloaded, StoreError
-from cluster.model import ChannelFailure
+from cluster.model import ChannelFailure, EncodedQuery
+from cluster.models.token_vectors import stack
+from cluster.stores.protocols import Ledger
+from rerank.late_interaction import NAME, rank_by_tokens
 from rerank.reranker import Asked, Pooled, Reranked, Reranker
+from serve.channels.semantic import EncodeQuery
 
 STAGE = "rerank"
 
@@ -30,6 +35,46 @@ async def rerank(
         return _failed(f"{reranker.name}: no answer within {round(within_s * 1000)} ms")
     except (StoreError, ModelError, Overloaded, DeadlineExceeded) as error:
         return _failed(f"{reranker.name}: {error}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateInteraction:
+    """Scores by the token vectors that the ledger holds beside the chunks (`fingerprint`: of
+    the encoder whose index is searched). `ModelError` when it holds none for this pool."""
+
+    ledger: Ledger
+    encode: EncodeQuery
+    fingerprint: str
+    name: str = NAME
+
+    async def score(self, asked: Asked, pool: Sequence[Pooled]) -> Reranked:
+        chunk_ids = [each.chunk_id for each in pool]
+        packed, question = await asyncio.gather(
+            self._stored(asked, chunk_ids), self.encode(asked.text, asked.language)
+        )
+        if not packed:
+            raise ModelError("no token vectors are stored for these passages")
+        # In a thread: a pool of hundreds takes as long as several other questions' awaits.
+        return await asyncio.to_thread(_ranked, asked, pool, packed, question)
+
+    async def _stored(self, asked: Asked, chunk_ids: Sequence[str]) -> dict[str, bytes]:
+        async with self.ledger.transaction() as tx:
+            return await tx.vectors.tokens_of(asked.scope, chunk_ids, fingerprint=self.fingerprint)
+
+
+def _ranked(
+    asked: Asked, pool: Sequence[Pooled], packed: Mapping[str, bytes], question: EncodedQuery
+) -> Reranked:
+    stacked = stack(
+        [packed.get(each.chunk_id) for each in pool],
+        dim=question.tokens.shape[1],
+        recipe=question.recipe,
+    )
+    if not stacked.lengths.any():
+        raise ModelError("the stored token vectors were made in another way; run reembed")
+    return rank_by_tokens(
+        asked, pool, question=question, rows=stacked.rows, lengths=stacked.lengths
+    )
 
 
 def _failed(reason: str) -> ChannelFailure:

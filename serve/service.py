@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence, Set
+from collections.abc import AsyncIterator, Sequence, Set
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from cluster.clock import Clock
@@ -16,12 +17,14 @@ from cluster.stores.protocols import Ledger
 from serve.channels.keyword import KeywordChannel
 from serve.channels.recent import RecentChannel
 from serve.channels.semantic import EncodeQuery, SemanticChannel
+from serve.encoding import OnceEncoded
 from serve.generations import Current, Fixed, Searched
 from serve.metrics import Metrics
 from serve.plan.plan import QueryPlan
 from serve.plan.planner import Known, Question, plan_question
 from serve.plan.versions import KnownEdition
 from serve.refilling import refilling
+from serve.reranking import LateInteraction
 from serve.retrieve import Retrieved, Sources, retrieve
 from serve.short_lived import ShortLived
 
@@ -57,7 +60,8 @@ class Service:
             async with asyncio.timeout(left_s):
                 plan = await self.plan(question)
                 plan_ms = round((time.perf_counter() - started) * 1000, 2)
-                found = await retrieve(plan, _within(_searching(self.sources, searched), left_s))
+                async with _searching(self.sources, searched) as sources:
+                    found = await retrieve(plan, _within(sources, left_s))
                 filling = await self.refilling.get(None)
         except TimeoutError as error:
             limit_ms = round(question.deadline_s * 1000)
@@ -156,10 +160,21 @@ def _fixed(stores: Stores, encode: EncodeQuery | None, fingerprint: str) -> Curr
     return Fixed(Searched(fingerprint=fingerprint, index=stores.vector_index, encode=encode))
 
 
-def _searching(sources: Sources, searched: Searched) -> Sources:
-    """With the semantic channel of one generation, for one question."""
-    semantic = SemanticChannel(searched.index, searched.encode)
-    return replace(sources, channels={semantic.name: semantic, **sources.channels})
+@asynccontextmanager
+async def _searching(sources: Sources, searched: Searched) -> AsyncIterator[Sources]:
+    """With what belongs to one generation, for one question: the semantic channel and the
+    reranker, which share one pass of the encoder."""
+    encode = OnceEncoded(searched.encode)
+    semantic = SemanticChannel(searched.index, encode)
+    late = LateInteraction(ledger=sources.ledger, encode=encode, fingerprint=searched.fingerprint)
+    try:
+        yield replace(
+            sources,
+            channels={semantic.name: semantic, **sources.channels},
+            rerankers={late.name: late, **sources.rerankers},
+        )
+    finally:
+        await encode.close()
 
 
 def _with_filling(

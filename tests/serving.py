@@ -16,6 +16,7 @@ from cluster.clock import FixedClock
 from cluster.indexer import Indexer
 from cluster.model import Chunk, EncodedQuery, Metadata, Revision, Role, Turn
 from cluster.models.hashing import HashingEmbedder
+from cluster.models.token_vectors import pack
 from cluster.settings import Settings
 from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.memory.text_index import MemoryTextIndex
@@ -112,10 +113,15 @@ async def fill(stores: Stores, batch: Sequence[Prepared]) -> None:
                 if each.revision.metadata.language == language
                 for chunk in each.chunks
             ]
-            vectors = EMBEDDER.embed_documents(texts, languages=[language] * len(texts))
+            vectors, tokens = EMBEDDER.embed_documents_with_tokens(
+                texts, languages=[language] * len(texts)
+            )
             keys = [ids.vector_key(language, text) for text in texts]
+            packed = [pack(rows, recipe=EMBEDDER.token_recipe) for rows in tokens]
             await tx.vectors.put(
-                dict(zip(keys, vectors, strict=True)), fingerprint=EMBEDDER.fingerprint
+                dict(zip(keys, vectors, strict=True)),
+                fingerprint=EMBEDDER.fingerprint,
+                tokens=dict(zip(keys, packed, strict=True)),
             )
         await tx.documents.put(batch, now=NOW)
     async with asyncio.timeout(60):

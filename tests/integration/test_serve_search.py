@@ -191,7 +191,7 @@ async def test_candidates_that_vanished_are_replaced_from_deeper_down(stores: St
 
 
 async def _listed(service: Service, scope: Scope, *, limit: int) -> list[str]:
-    vector = await encode("needle number", "en")
+    vector = (await encode("needle number", "en")).vector
     index = service.stores.vector_index
     found = await index.search(vector, scope=scope, where=None, limit=limit)
     return [chunk_id for chunk_id, _ in found]

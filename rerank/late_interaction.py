@@ -1,0 +1,229 @@
+"""How well does a passage answer, judged token by token?
+
+MaxSim (Khattab and Zaharia, SIGIR 2020): for each token of the question the highest cosine with
+a token of the passage, then the mean over the tokens. Function words of the question are left
+out: they find a match anywhere. A turn of a conversation is judged with its neighbours, since an
+answer rarely repeats the words of the question before it. The score is
+
+    keyword_weight * z(BM25) + similarity_weight * z(MaxSim)        z over the pool
+
+where BM25 counts only for passages in the question's language. Everything here is pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from cluster.model import EncodedQuery, StoredPassage, TokenVectors
+from cluster.text.function_words import function_spans, is_function_word
+from cluster.text.han import to_simplified
+from rerank.reranker import Asked, Evidence, Pooled, Reranked
+
+Matrix = NDArray[np.float32]
+"""Shape `(passages, tokens of the question)`: the highest cosine of each token there."""
+
+Numbers = NDArray[np.float64]
+
+PREVIOUS, BEFORE_PREVIOUS, NEXT = 0.95, 0.9, 0.85
+"""What a match in a neighbouring turn counts."""
+
+UNKNOWN_LANGUAGES = ("und", "")
+
+KEYWORD_PREVIOUS, KEYWORD_NEXT = 0.2, 0.1
+
+WORST_SHARE = 1 / 3
+
+NOWHERE = -1
+
+_WORD_OR_RUN = regex.compile(r"\p{Han}+|[\p{Latin}\p{M}]+(?:['\u2019][\p{Latin}\p{M}]+)*")
+_CONTENT = regex.compile(r"[\p{L}\p{N}]")
+
+
+NAME = "late_interaction"
+
+
+def rank_by_tokens(
+    asked: Asked,
+    pool: Sequence[Pooled],
+    *,
+    question: EncodedQuery,
+    rows: TokenVectors,
+    lengths: NDArray[np.int64],
+) -> Reranked:
+    """`rows` and `lengths` are the token vectors of `pool`, in its order, as in `highest_cosines`.
+    Where a passage has none, its cosine stands in for MaxSim, and the note counts them."""
+    content = content_tokens(asked.text, question.spans)
+    found = highest_cosines(question.tokens[content], rows, lengths)
+    around = neighbours_of([each.passage for each in pool])
+    similarity = in_windows(found, around).mean(axis=1).astype(np.float64)
+    cosine = np.array([np.nan if each.cosine is None else each.cosine for each in pool])
+    z_similarity = np.where(np.isfinite(similarity), z_scores(similarity), z_scores(cosine))
+    keyword = words_in_windows(np.array([each.keyword for each in pool]), around)
+    parts = {
+        "similarity": asked.plan.similarity_weight * z_similarity,
+        "keyword": asked.plan.keyword_weight
+        * z_scores(keyword, counted=_same_language(pool, asked.language)),
+    }
+    total = parts["similarity"] + parts["keyword"]
+    return Reranked(
+        reranker=NAME,
+        scale="z",
+        scores={each.chunk_id: float(score) for each, score in zip(pool, total, strict=True)},
+        parts={
+            each.chunk_id: {name: float(values[at]) for name, values in parts.items()}
+            for at, each in enumerate(pool)
+        },
+        evidence=evidence_of(found),
+        note=_told(int(np.isnan(similarity).sum()), len(pool)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """Positions in the pool of the turns around each passage, `NOWHERE` where there is none."""
+
+    before_previous: NDArray[np.int64]
+    previous: NDArray[np.int64]
+    next: NDArray[np.int64]
+
+
+def content_tokens(question: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
+    """Which tokens say what the question is about: those with a letter or digit outside of
+    function words; all of them when there is none such. `spans` are of `question`."""
+    framing = _framing(question)
+    content = np.array(
+        [
+            any(not framing[at] and _CONTENT.match(question[at]) for at in range(start, end))
+            for start, end in spans
+        ],
+        dtype=np.bool_,
+    )
+    return content if content.any() else np.ones(len(spans), dtype=np.bool_)
+
+
+def highest_cosines(
+    question: TokenVectors, rows: TokenVectors, lengths: Sequence[int] | NDArray[np.int64]
+) -> Matrix:
+    """`rows` are the tokens of all passages below each other, `lengths[i]` of passage `i`. A
+    passage without any has NaN: nothing is known of it."""
+    counts = np.asarray(lengths, dtype=np.int64)
+    found = np.full((len(counts), len(question)), np.nan, dtype=np.float32)
+    there = np.flatnonzero(counts)
+    if len(there) and len(question):
+        starts = np.cumsum(counts)[there] - counts[there]
+        found[there] = np.maximum.reduceat(rows @ question.T, starts, axis=0)
+    return found
+
+
+def neighbours_of(passages: Sequence[StoredPassage]) -> Neighbours:
+    """Turns that follow each other in a session, as far as they are in the pool; a long turn is
+    several chunks that follow each other in the same way."""
+    places = {_place(passage): at for at, passage in enumerate(passages) if passage.turn}
+    order = sorted(places)
+    previous = np.full(len(passages), NOWHERE, dtype=np.int64)
+    following = np.full(len(passages), NOWHERE, dtype=np.int64)
+    for left, right in pairwise(order):
+        if left[:4] == right[:4] and right[4] - left[4] <= 1:
+            previous[places[right]] = places[left]
+            following[places[left]] = places[right]
+    second = np.where(previous == NOWHERE, NOWHERE, previous[previous])
+    return Neighbours(before_previous=second, previous=previous, next=following)
+
+
+def in_windows(found: Matrix, around: Neighbours) -> Matrix:
+    """Each token may match in a neighbouring turn as well, at a part of its similarity."""
+    best = found
+    for weight, places in (
+        (PREVIOUS, around.previous),
+        (BEFORE_PREVIOUS, around.before_previous),
+        (NEXT, around.next),
+    ):
+        best = np.fmax(best, np.float32(weight) * _at(found, places))
+    return best
+
+
+def words_in_windows(keyword: Numbers, around: Neighbours) -> Numbers:
+    """BM25 of a turn with a part of its neighbours'."""
+    before = np.nan_to_num(_at(keyword, around.previous))
+    after = np.nan_to_num(_at(keyword, around.next))
+    total: Numbers = keyword + KEYWORD_PREVIOUS * before + KEYWORD_NEXT * after
+    return total
+
+
+def z_scores(values: Numbers, *, counted: NDArray[np.bool_] | None = None) -> Numbers:
+    """Standard deviations from the mean of those `counted`; the others, and NaN, have 0."""
+    there = np.isfinite(values) if counted is None else np.isfinite(values) & counted
+    z = np.zeros(len(values))
+    if there.any():
+        part = values[there]
+        spread = part.std()
+        if spread > 1e-12 * max(1.0, abs(part.mean())):
+            z[there] = (part - part.mean()) / spread
+    return z
+
+
+def evidence_of(found: Matrix) -> Evidence | None:
+    """Of the passage that matches best, without its neighbours; None when nothing is known."""
+    means = found.mean(axis=1) if found.shape[1] else np.full(len(found), np.nan)
+    if not np.isfinite(means).any():
+        return None
+    best = int(np.nanargmax(means))
+    worst = np.sort(found[best])[: max(1, round(found.shape[1] * WORST_SHARE))]
+    return Evidence(best=float(means[best]), worst_third=float(worst.mean()))
+
+
+def _same_language(pool: Sequence[Pooled], language: str) -> NDArray[np.bool_]:
+    """Where nothing is known of a language, it is the same."""
+    known = (language, *UNKNOWN_LANGUAGES)
+    all_count = language in UNKNOWN_LANGUAGES
+    return np.array(
+        [all_count or each.passage.metadata.language in known for each in pool], dtype=np.bool_
+    )
+
+
+def _told(missing: int, count: int) -> str:
+    if not missing:
+        return ""
+    return f"{missing} of {count} passages have no token vectors yet and were ranked without"
+
+
+def _framing(question: str) -> bytearray:
+    """For each character 1 when it belongs to a function word."""
+    marks = bytearray(len(question))
+    for match in _WORD_OR_RUN.finditer(question):
+        word = match.group()
+        start, end = match.span()
+        if regex.match(r"\p{Han}", word):
+            marks[start:end] = function_spans(to_simplified(word))
+        elif _means_a_function_word(word):
+            marks[start:end] = b"\1" * len(word)
+    return marks
+
+
+def _means_a_function_word(word: str) -> bool:
+    """`who` and `it` are, `WHO` and `IT` are not."""
+    folded = word.casefold().replace("\u2019", "'")
+    return is_function_word(folded) and not (len(word) > 1 and word.isupper())
+
+
+def _place(passage: StoredPassage) -> tuple[str, str, str, str, int, int]:
+    turn = passage.turn
+    if turn is None:
+        return ("", "", "", "", 0, 0)
+    owner = passage.owner or ""
+    ordinal = passage.chunk.ordinal
+    return (owner, passage.source, turn.conversation, turn.session, turn.ordinal, ordinal)
+
+
+def _at(values: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
+    """The rows at these places, NaN where there is none."""
+    taken: NDArray[Any] = values[np.maximum(places, 0)]
+    taken[places == NOWHERE] = np.nan
+    return taken

@@ -1,0 +1,167 @@
+"""Scores token by token: what counts, what a neighbour lends, what a missing vector costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from passages import passages_of
+
+from cluster.model import EncodedQuery, Metadata, Scope, StoredPassage, Turn
+from rerank.late_interaction import (
+    content_tokens,
+    evidence_of,
+    highest_cosines,
+    in_windows,
+    neighbours_of,
+    rank_by_tokens,
+    words_in_windows,
+    z_scores,
+)
+from rerank.reranker import Asked, Pooled, RerankPlan
+
+
+def spans_of(question: str, *pieces: str) -> list[tuple[int, int]]:
+    at, spans = 0, []
+    for piece in pieces:
+        start = question.index(piece, at)
+        at = start + len(piece)
+        spans.append((start, at))
+    return spans
+
+
+def passage(name: str, *, language: str = "en", turn: Turn | None = None) -> StoredPassage:
+    about = Metadata(title=name, language=language)
+    (made,) = passages_of(name, [(0, len(name))], revision=name, document=name, metadata=about)
+    return replace(made, turn=turn)
+
+
+def turn(ordinal: int, *, session: str = "s1", conversation: str = "c1") -> Turn:
+    return Turn(
+        conversation=conversation, session=session, ordinal=ordinal, speaker="a", said_at=None
+    )
+
+
+ASKED = Asked(text="lake", language="en", terms=(), scope=Scope(tenant="t"), plan=RerankPlan())
+
+
+def test_function_words_and_signs_are_no_content() -> None:
+    question = "Where is the WHO office?"
+    pieces = ["Where", "is", "the", "WHO", "off", "ice", "?"]
+    content = content_tokens(question, spans_of(question, *pieces))
+    assert content.tolist() == [False, False, False, True, True, True, False]
+
+
+def test_function_words_of_chinese_also_in_traditional_script() -> None:
+    for question, pieces in (
+        ("合同的违约金是多少？", ["合同", "的", "违约", "金", "是", "多少", "？"]),
+        ("合同的違約金是多少？", ["合同", "的", "違約", "金", "是", "多少", "？"]),
+    ):
+        content = content_tokens(question, spans_of(question, *pieces))
+        assert content.tolist() == [True, False, True, True, False, False, False]
+
+
+def test_a_token_that_reaches_over_a_function_word_has_content() -> None:
+    question = "我的猫"
+    assert content_tokens(question, [(0, 1), (1, 3)]).tolist() == [False, True]
+
+
+def test_where_all_are_function_words_all_count() -> None:
+    assert content_tokens("who is it", [(0, 3), (4, 6), (7, 9)]).tolist() == [True] * 3
+
+
+def test_highest_cosine_of_each_token_in_each_passage() -> None:
+    question = np.eye(3, dtype=np.float32)[:2]
+    rows = np.array([[1, 0, 0], [0.6, 0.8, 0], [0, 0, 1]], dtype=np.float32)
+    found = highest_cosines(question, rows, [2, 0, 1])
+    assert found[0].tolist() == pytest.approx([1.0, 0.8])
+    assert np.isnan(found[1]).all()
+    assert found[2].tolist() == [0.0, 0.0]
+
+
+def test_neighbours_follow_each_other_in_one_session() -> None:
+    turns = [turn(2), turn(0), turn(1), turn(1, session="s2"), turn(4)]
+    pool = [passage(f"t{at}", turn=each) for at, each in enumerate(turns)]
+    around = neighbours_of([*pool, passage("a document")])
+    assert around.previous.tolist() == [2, -1, 1, -1, -1, -1]
+    assert around.before_previous.tolist() == [1, -1, -1, -1, -1, -1]
+    assert around.next.tolist() == [-1, 2, 0, -1, -1, -1]
+
+
+def test_a_window_lends_a_part_of_the_neighbours_match() -> None:
+    pool = [passage(f"t{at}", turn=turn(at)) for at in range(4)]
+    around = neighbours_of(pool)
+    found = np.array([[1.0], [0.2], [0.3], [0.0]], dtype=np.float32)
+    assert in_windows(found, around)[:, 0].tolist() == pytest.approx([1.0, 0.95, 0.9, 0.95 * 0.3])
+    words = words_in_windows(np.array([1.0, 0.0, 0.0, 2.0]), around)
+    assert words.tolist() == pytest.approx([1.0, 0.2, 0.2, 2.0])
+
+
+def test_the_next_turn_lends_least() -> None:
+    around = neighbours_of([passage(f"t{at}", turn=turn(at)) for at in range(2)])
+    found = np.array([[0.0], [1.0]], dtype=np.float32)
+    assert in_windows(found, around)[0, 0] == pytest.approx(0.85)
+    assert words_in_windows(np.array([0.0, 1.0]), around)[0] == pytest.approx(0.1)
+
+
+def test_z_scores_are_over_what_counts() -> None:
+    values = np.array([1.0, 3.0, 99.0, np.nan])
+    counted = np.array([True, True, False, True])
+    assert z_scores(values, counted=counted).tolist() == [-1.0, 1.0, 0.0, 0.0]
+    assert z_scores(np.array([2.0, 2.0])).tolist() == [0.0, 0.0]
+    assert z_scores(np.array([np.nan])).tolist() == [0.0]
+
+
+def test_evidence_is_that_of_the_best_passage() -> None:
+    found = np.array([[0.9, 0.6, 0.3], [0.5, 0.5, 0.5], [np.nan] * 3], dtype=np.float32)
+    evidence = evidence_of(found)
+    assert evidence is not None
+    assert evidence.best == pytest.approx(0.6)
+    assert evidence.worst_third == pytest.approx(0.3)
+    assert evidence_of(found[2:]) is None
+
+
+def ranked(pool: list[Pooled], rows: list[list[float]], lengths: list[int]) -> dict[str, float]:
+    question = EncodedQuery(
+        vector=np.array([1, 0], dtype=np.float32),
+        tokens=np.array([[1, 0]], dtype=np.float32),
+        spans=((0, 4),),
+    )
+    result = rank_by_tokens(
+        ASKED,
+        pool,
+        question=question,
+        rows=np.array(rows, dtype=np.float32).reshape(-1, 2),
+        lengths=np.array(lengths),
+    )
+    return {each.passage.document_id: result.scores[each.chunk_id] for each in pool}
+
+
+def test_words_and_meaning_add_up_in_standard_deviations() -> None:
+    pool = [
+        Pooled(passage=passage("a"), fused=1, keyword=4.0),
+        Pooled(passage=passage("b"), fused=0, keyword=2.0),
+    ]
+    scores = ranked(pool, [[0.6, 0.8], [0.8, 0.6]], [1, 1])
+    assert scores == pytest.approx({"a": 0.5 - 1.5, "b": 1.5 - 0.5})
+
+
+def test_words_count_only_in_the_language_of_the_question() -> None:
+    pool = [
+        Pooled(passage=passage("a"), fused=1, keyword=4.0),
+        Pooled(passage=passage("b"), fused=1, keyword=2.0),
+        Pooled(passage=passage("c", language="zh"), fused=0, keyword=0.0),
+    ]
+    scores = ranked(pool, [[0.8, 0.6]] * 3, [1, 1, 1])
+    assert scores == pytest.approx({"a": 0.5, "b": -0.5, "c": 0.0})
+
+
+def test_a_cosine_stands_in_where_token_vectors_are_missing() -> None:
+    pool = [
+        Pooled(passage=passage("a"), fused=1, keyword=0.0, cosine=0.9),
+        Pooled(passage=passage("b"), fused=1, keyword=0.0, cosine=0.5),
+        Pooled(passage=passage("c"), fused=0, keyword=0.0),
+    ]
+    scores = ranked(pool, [[0.6, 0.8]], [0, 1, 0])
+    assert scores == pytest.approx({"a": 1.5, "b": 0.0, "c": 0.0})
