@@ -1,7 +1,8 @@
 """What fits into a budget of tokens? Passages whole, or by whole sentences and said so.
 
-Tokens are the encoder's own. A passage longer than its share (twice the room divided by the
-number of passages) is shortened to those neighbouring sentences that match the question best.
+Tokens are the encoder's own. Where not all passages fit, the long ones give way first: they are
+shortened to those neighbouring sentences that match the question best, down to a paragraph each;
+then the last passages stay out.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from rerank.selection import SelectionPlan
 
 MIN_EXCERPT_TOKENS = 24
 """Less of a passage says too little."""
+
+PARAGRAPH_TOKENS = 120
+"""No passage is made shorter than that so that others may stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +115,7 @@ def fit(candidates: Sequence[Measured], *, limit: int, plan: SelectionPlan) -> l
     by_choice = {id(each.choice): each for each in candidates}
     fitted: dict[int, Fitted] = {}
     room = plan.room_tokens
-    cap = None if room is None else _cap(room, min(limit, len(candidates)))
+    cap = None if room is None else _cap([each.tokens for each in candidates[:limit]], room)
 
     def take(choice: Choice) -> bool:
         if room is None or cap is None:
@@ -161,8 +165,15 @@ def within(fitted: Sequence[Fitted], room: int | None) -> list[Fitted]:
     return kept
 
 
-def _cap(room: int, passages: int) -> int:
-    return max(2 * room // max(passages, 1), MIN_EXCERPT_TOKENS)
+def _cap(tokens: Sequence[int], room: int) -> int:
+    """The length to which the longer ones are shortened so that all fit: the level of water."""
+    rest, level = room, room
+    for place, count in enumerate(sorted(tokens)):
+        level = rest // (len(tokens) - place)
+        if count > level:
+            return max(level, PARAGRAPH_TOKENS)
+        rest -= count
+    return room
 
 
 def _whole(candidate: Measured) -> Fitted:

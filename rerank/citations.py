@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from cluster.ids import chunk_id, sha256_hex
 from cluster.model import Hit, QuotePolicy
-from rerank.dedup import Block
+from rerank.dedup import Block, Copy, CopyKind
+from rerank.quoting import USUAL_LIMITS, Quote, QuoteLimits, quote_of
+from rerank.roles import EvidenceRole, role_of
 
 Surfaces = Callable[[str], Sequence[str]]
 """Text -> the pieces of the question whose terms the text has."""
@@ -61,37 +64,113 @@ class Reasons:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlsoIn:
+    """Where the same is said once more: a clue, not a result."""
+
+    chunk_id: str
+    document_id: str
+    title: str
+    url: str | None
+    source: str
+    path: str
+    source_type: str
+    version: str | None
+    published_at: datetime | None
+    updated_at: datetime | None
+    authority: float
+    kind: CopyKind
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortened:
+    """The passage is longer than what is shown of it: it has the characters `start` to before
+    `end` of the stored text, and `whole_tokens` tokens."""
+
+    reason: str
+    start: int
+    end: int
+    whole_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CitedPassage:
-    """One result: rank from 1, score 0..1 plus bonuses, exact text, citation, reasons."""
+    """One result: rank from 1, score 0..1 plus bonuses, exact text, citation, reasons. `role`:
+    what kind of evidence it is; `quote`: what may be quoted of it."""
 
     rank: int
     score: float
     text: str
     citation: Citation
     reasons: Reasons
+    role: EvidenceRole
+    quote: Quote
+    also_in: tuple[AlsoIn, ...] = ()
+    shortened: Shortened | None = None
 
 
 def cite(
-    block: Block, *, rank: int, text: str, surfaces: Surfaces, filters: Sequence[str]
+    block: Block,
+    *,
+    rank: int,
+    text: str,
+    surfaces: Surfaces,
+    filters: Sequence[str],
+    span: tuple[int, int] | None = None,
+    shortened: Shortened | None = None,
+    role: EvidenceRole | None = None,
+    limits: QuoteLimits = USUAL_LIMITS,
 ) -> CitedPassage:
-    """`text` is the block's exact text. Terms are looked for where the indexes looked: in the
-    chunks and the context that is indexed with them."""
+    """`text` is the exact text of the block, or of its part `span` (characters of the stored
+    text). Terms are looked for where the indexes looked: in the chunks and the context that is
+    indexed with them."""
     indexed = "\n".join(passage.chunk.indexed_text for passage in block.passages)
+    citation = citation_of(block, span=span)
     return CitedPassage(
         rank=rank,
         score=block.score,
         text=text,
-        citation=citation_of(block),
+        citation=citation,
         reasons=Reasons(
             channels=_best_hits(block.hits),
             matched_terms=tuple(surfaces(indexed)),
             filters=tuple(filters),
             bonuses=block.bonuses,
         ),
+        role=role or role_in(block, text),
+        quote=quote_of(
+            text,
+            start=citation.start,
+            policy=citation.quote_policy,
+            version=citation.version,
+            limits=limits,
+        ),
+        also_in=tuple(_also_in(copy) for copy in block.also_in),
+        shortened=shortened,
     )
 
 
-def citation_of(block: Block) -> Citation:
+def role_in(block: Block, text: str) -> EvidenceRole:
+    first = block.passages[0]
+    return role_of(text, headings=first.chunk.heading_path, source_type=first.metadata.source_type)
+
+
+def faithful(block: Block, text: str, *, revision_text: str | None = None) -> bool:
+    """Whether `text` is what was stored: every chunk has the id that its text, its place and its
+    revision give, each stands in `text` at its place, and the revision's text, where it is at
+    hand, has its digest."""
+    if revision_text is not None and sha256_hex(revision_text) != block.passages[0].content_sha256:
+        return False
+    return all(
+        chunk.chunk_id
+        == chunk_id(revision=chunk.revision_id, start=chunk.start, end=chunk.end, text=chunk.text)
+        and text[chunk.start - block.start : chunk.end - block.start] == chunk.text
+        for chunk in (passage.chunk for passage in block.passages)
+    )
+
+
+def citation_of(block: Block, *, span: tuple[int, int] | None = None) -> Citation:
+    start, end = span or (block.start, block.end)
     first = block.passages[0]
     about, turn = first.metadata, first.turn
     return Citation(
@@ -117,13 +196,32 @@ def citation_of(block: Block) -> Citation:
         quote_policy=about.quote_policy,
         heading_path=first.chunk.heading_path,
         page=first.chunk.page,
-        start=block.start,
-        end=block.end,
+        start=start,
+        end=end,
         content_sha256=first.content_sha256,
         speaker=turn.speaker if turn else None,
         said_at=turn.said_at if turn else None,
         conversation=turn.conversation if turn else None,
         session=turn.session if turn else None,
+    )
+
+
+def _also_in(copy: Copy) -> AlsoIn:
+    passage, about = copy.passage, copy.passage.metadata
+    return AlsoIn(
+        chunk_id=passage.chunk.chunk_id,
+        document_id=passage.document_id,
+        title=about.title,
+        url=about.source_url,
+        source=passage.source,
+        path=passage.path,
+        source_type=about.source_type,
+        version=passage.edition or None,
+        published_at=about.published_at,
+        updated_at=about.updated_at,
+        authority=about.authority,
+        kind=copy.kind,
+        similarity=copy.similarity,
     )
 
 

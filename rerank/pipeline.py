@@ -3,35 +3,22 @@
     fuse_rankings   what the channels gave -> candidates, best first
     pool_of         the best of them, for a reranker's second look (`rerank.reranker`)
     standing        fused or reranked scores, times and bonuses -> blocks, best first
-    select          blocks -> those that are shown, in their order
 
-`select` is the seam for what decides between good candidates: near copies, roles and quotas,
-diversity, the token budget. It sees all blocks of the question, best first, and gives a selection
-whose beginning does not depend on how many are asked for, so that pages are stable.
-Conflicts between passages are looked for among what `select` gives (see `serve.retrieve`).
+Which of the blocks are shown decides `rerank.selection`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from cluster.model import StoredPassage
-from rerank.dedup import Block, best_blocks
+from rerank.dedup import Block
 from rerank.fusion import Candidate, FusionMethod, Ranking, floor_of, fuse
 from rerank.late_interaction import UNKNOWN_LANGUAGES
 from rerank.priors import bonuses
 from rerank.reranker import Pooled, Reranked, RerankPlan
 from rerank.verbatim import ExactTerm
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selected:
-    """`blocks` are shown; `offset` of the next page, None when this is the last."""
-
-    blocks: tuple[Block, ...]
-    next_offset: int | None = None
 
 
 def fuse_rankings(
@@ -92,11 +79,6 @@ def standing(
         for each in order
     ]
     return sorted(blocks, key=lambda block: -block.score)  # equal ones stay in their order
-
-
-def select(blocks: Sequence[Block], *, limit: int) -> Selected:
-    """The first `limit` blocks once neighbours merge."""
-    return Selected(blocks=tuple(best_blocks(blocks, limit=limit)))
 
 
 def foreign(passages: Mapping[str, StoredPassage], language: str) -> frozenset[str]:

@@ -18,6 +18,7 @@ from cluster.filters import Filter
 from cluster.model import Generation, Scope, Vector
 from cluster.stores.protocols import Collections, Ledger, VectorIndex, VectorRow
 from serve.channels.semantic import EncodeQuery
+from serve.counting import CountTokens, counter_of
 
 POLL_S = 0.3
 KEPT_S = 90.0
@@ -30,11 +31,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """What one question searches: the index of a generation, with its own encoder."""
+    """What one question searches: the index of a generation, with its own encoder, which may
+    count tokens as well."""
 
     fingerprint: str
     index: VectorIndex
     encode: EncodeQuery
+    count: CountTokens | None = None
 
 
 class Current(Protocol):
@@ -119,7 +122,9 @@ class Watch:
             encode = self._encoder_of(generation)
             await self._warm(encode)
             index = await self._collections.open(generation)
-            self._ready[fingerprint] = Searched(fingerprint=fingerprint, index=index, encode=encode)
+            self._ready[fingerprint] = Searched(
+                fingerprint=fingerprint, index=index, encode=encode, count=counter_of(encode)
+            )
         self._leaving.pop(fingerprint, None)
         return self._ready[fingerprint]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from ray import serve as ray_serve
 from ray.exceptions import RayError
@@ -62,6 +63,12 @@ class Encoder:
         await self._ready(wanted)
         return await self._encode_batched((question, language, wanted.fingerprint))
 
+    async def count(self, texts: Sequence[str], generation: Generation | None = None) -> list[int]:
+        """Tokens of each text by the same encoder, prompt and special tokens not counted."""
+        wanted = generation or self._own
+        await self._ready(wanted)
+        return await asyncio.to_thread(self._counted, list(texts), wanted.fingerprint)
+
     async def _ready(self, generation: Generation) -> None:
         if generation.fingerprint not in self._open:
             async with self._opening:
@@ -77,6 +84,13 @@ class Encoder:
         texts, languages = zip(*WARM_UP, strict=True)
         embedder.encode_queries(texts, languages=languages)
         return embedder
+
+    def _counted(self, texts: Sequence[str], fingerprint: str) -> list[int]:
+        embedder = self._open.get(fingerprint)
+        if embedder is None:
+            raise ModelError(f"encoder {fingerprint} was closed meanwhile; ask again")
+        with self._lock:
+            return embedder.count_tokens(texts)
 
     async def _encode_many(self, asked: list[Asked]) -> list[EncodedQuery]:
         return await asyncio.to_thread(self._forward, asked)
@@ -123,21 +137,34 @@ class RemoteEncoder:
         return RemoteEncoder(self._handle, generation)
 
     async def __call__(self, question: str, language: str) -> EncodedQuery:
-        try:
+        with _told():
             query: EncodedQuery = await self._handle.encode.remote(
                 question, language, self._generation
             )
-        except BackPressureError as error:
-            raise Overloaded("too many questions wait for the encoder") from error
-        except (DeploymentUnavailableError, ReplicaUnavailableError, RayError) as error:
-            raise ModelError(f"the encoder did not answer: {_first_line(error)}") from error
         return query
+
+    async def count(self, texts: Sequence[str]) -> list[int]:
+        """`serve.counting.CountTokens`."""
+        with _told():
+            counts: list[int] = await self._handle.count.remote(list(texts), self._generation)
+        return counts
 
     async def fingerprint(self) -> str:
         try:
             return str(await self._handle.fingerprint.remote())
         except RayError as error:
             raise ModelError(f"the encoder does not start: {_first_line(error)}") from error
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What Serve raises, as errors of our own tree."""
+    try:
+        yield
+    except BackPressureError as error:
+        raise Overloaded("too many questions wait for the encoder") from error
+    except (DeploymentUnavailableError, ReplicaUnavailableError, RayError) as error:
+        raise ModelError(f"the encoder did not answer: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:

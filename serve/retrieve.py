@@ -4,12 +4,11 @@
     fuse        their rankings -> one order                                 rerank.fusion
     rerank      the best of that, scored anew                               serve.reranking
     stand       bonuses on a score of 0..1                                  rerank.priors
-    select      merged, without repeats, diverse, within the budget         rerank.pipeline.select
-    cite        exact texts, citations, reasons                             rerank.citations
+    shortlist   merged, without copies                                      rerank.selection
+    choose      exact texts, diverse, within the budget, cited              serve.choosing
 
-Where more plugs in: whatever chooses between good candidates (roles, near copies, diversity,
-token budget) is inside `rerank.pipeline.select`; whatever compares what is shown (conflicts
-between passages) takes `cited` and goes into a field of `Retrieved`; views come after that.
+Where more plugs in: whatever compares what is shown (conflicts between passages) takes
+`chosen.passages` and goes into a field of `Retrieved`; views come after that.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cluster.errors import InvalidRequest
-from cluster.filters import fields_of
 from cluster.model import ChannelFailure
-from cluster.stores.protocols import Ledger
-from rerank.citations import CitedPassage, cite
-from rerank.dedup import Block, block_text, gaps
+from rerank.budget import Spent
+from rerank.citations import CitedPassage
 from rerank.fusion import Candidate
-from rerank.matched import matched_in
-from rerank.pipeline import fuse_rankings, pool_of, select, standing
+from rerank.pipeline import fuse_rankings, pool_of, standing
 from rerank.reranker import Asked, Reranked, Reranker
+from rerank.selection import shortlist
 from serve.candidates import Candidates, Places, gather, rankings
+from serve.choosing import choose, read_texts
+from serve.counting import CountTokens
 from serve.plan.plan import QueryPlan
 from serve.reranking import rerank
 from serve.timings import Timings
@@ -39,16 +38,19 @@ SPARE_S = 0.05
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources(Places):
     """What answers come from: the channels by name, the ledger that has the last word, and
-    rerankers by name."""
+    rerankers by name. `count` counts tokens of the encoder `counter`."""
 
     rerankers: Mapping[str, Reranker] = field(default_factory=dict)
+    count: CountTokens | None = None
+    counter: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved:
     """An answer. `rankings`, `fused` and `ranked` are chunk ids, best first: per channel as it
     gave them, after fusion, and after the reranker and bonuses, before neighbouring chunks
-    merge. `reranker` is the one whose scores made the order, "" where the fusion did.
+    merge. `spent` is what a budget or quotas came to. `reranker` is the one whose scores made the
+    order, "" where the fusion did.
     `timings_ms` has `channels`, each `channel:<name>`, `ledger`, `fuse`, `rerank`, `select`,
     `cite` and `total`. `generation` is the fingerprint of the encoder whose index was searched.
     """
@@ -61,6 +63,7 @@ class Retrieved:
     failures: tuple[ChannelFailure, ...]
     notes: tuple[str, ...]
     timings_ms: Mapping[str, float]
+    spent: Spent | None = None
     reranker: str = ""
     generation: str = ""
 
@@ -81,17 +84,23 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
         blocks = standing(
             fused, passages=found.passages, reranked=reranked, now=plan.now, exact=plan.exact
         )
-        selected = select(blocks, limit=plan.limit)
+        best = shortlist(blocks, limit=plan.limit, plan=plan.selection)
     with timings.stage("cite"):
-        cited = _cite_all(plan, await _texts(plan, sources.ledger, selected.blocks))
+        texts = await read_texts(plan, sources.ledger, best)
+        chosen = await choose(plan, texts.found, count=sources.count, counter=sources.counter)
     return Retrieved(
         plan=plan,
-        passages=cited,
+        passages=chosen.passages,
+        spent=chosen.spent,
         rankings=found.found,
         fused=tuple(each.chunk_id for each in fused),
         ranked=tuple(block.chunk_ids[0] for block in blocks),
-        failures=(*found.failures, *([second] if isinstance(second, ChannelFailure) else [])),
-        notes=(*plan.notes, *([reranked.note] if reranked and reranked.note else [])),
+        failures=(
+            *found.failures,
+            *([second] if isinstance(second, ChannelFailure) else []),
+            *texts.failures,
+        ),
+        notes=(*plan.notes, *_notes(reranked), *chosen.notes),
         timings_ms=timings.read(),
         reranker=reranked.reranker if reranked else "",
     )
@@ -126,30 +135,5 @@ async def _reranked(
     return await rerank(sources.rerankers, asked, pool, within_s=max(left_s, 0.0))
 
 
-async def _texts(
-    plan: QueryPlan, ledger: Ledger, blocks: Sequence[Block]
-) -> list[tuple[Block, str]]:
-    """Each block with its exact text. One that was deleted since the check is left out; one
-    that was superseded is still the answer as of the check."""
-    revision_ids = sorted({block.revision_id for block in blocks if gaps(block)})
-    stored: dict[str, str] = {}
-    if revision_ids:
-        async with ledger.transaction() as tx:
-            stored = await tx.documents.texts(plan.scope, revision_ids)
-    return [
-        (block, block_text(block, revision_text=stored.get(block.revision_id)))
-        for block in blocks
-        if block.revision_id in stored or not gaps(block)
-    ]
-
-
-def _cite_all(plan: QueryPlan, texts: Sequence[tuple[Block, str]]) -> tuple[CitedPassage, ...]:
-    filters = sorted(fields_of(plan.where) | {"tenant"})
-
-    def surfaces(text: str) -> tuple[str, ...]:
-        return matched_in(text, terms=plan.terms)
-
-    return tuple(
-        cite(block, rank=place, text=text, surfaces=surfaces, filters=filters)
-        for place, (block, text) in enumerate(texts, start=1)
-    )
+def _notes(reranked: Reranked | None) -> tuple[str, ...]:
+    return (reranked.note,) if reranked and reranked.note else ()

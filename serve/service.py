@@ -17,6 +17,7 @@ from cluster.stores.protocols import Ledger
 from serve.channels.keyword import KeywordChannel
 from serve.channels.recent import RecentChannel
 from serve.channels.semantic import EncodeQuery, SemanticChannel
+from serve.counting import counter_of
 from serve.encoding import OnceEncoded
 from serve.generations import Current, Fixed, Searched
 from serve.metrics import Metrics
@@ -157,7 +158,14 @@ def _known_channels(plan: QueryPlan, known: Set[str]) -> QueryPlan:
 def _fixed(stores: Stores, encode: EncodeQuery | None, fingerprint: str) -> Current:
     if encode is None:
         raise InvalidRequest("a service needs an encoder, or generations that have theirs")
-    return Fixed(Searched(fingerprint=fingerprint, index=stores.vector_index, encode=encode))
+    return Fixed(
+        Searched(
+            fingerprint=fingerprint,
+            index=stores.vector_index,
+            encode=encode,
+            count=counter_of(encode),
+        )
+    )
 
 
 @asynccontextmanager
@@ -172,6 +180,8 @@ async def _searching(sources: Sources, searched: Searched) -> AsyncIterator[Sour
             sources,
             channels={semantic.name: semantic, **sources.channels},
             rerankers={late.name: late, **sources.rerankers},
+            count=searched.count,
+            counter=searched.fingerprint,
         )
     finally:
         await encode.close()

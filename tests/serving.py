@@ -38,9 +38,18 @@ EMBEDDER = HashingEmbedder(DIM)
 TENANT = "acme"
 
 
-async def encode(question: str, language: str) -> EncodedQuery:
-    (query,) = EMBEDDER.encode_queries([question], languages=[language])
-    return query
+class Encoding:
+    """Encodes and counts by the reference embedder."""
+
+    async def __call__(self, question: str, language: str) -> EncodedQuery:
+        (query,) = EMBEDDER.encode_queries([question], languages=[language])
+        return query
+
+    async def count(self, texts: Sequence[str]) -> list[int]:
+        return EMBEDDER.count_tokens(texts)
+
+
+encode = Encoding()
 
 
 def prepared(

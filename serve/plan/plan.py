@@ -24,6 +24,7 @@ from cluster.model import Scope, StoredPassage
 from cluster.text.terms import MAX_QUERY_TERMS, QueryTerm
 from rerank.fusion import FusionMethod
 from rerank.reranker import USUAL_RERANK, RerankPlan
+from rerank.selection import USUAL_SELECTION, SelectionPlan
 from rerank.verbatim import MAX_EXACT, ExactTerm
 from serve.plan.filter_json import filter_json, planned_filter
 from serve.plan.moment import Moment
@@ -123,3 +124,4 @@ class QueryPlan:
     exact: Annotated[tuple[ExactTerm, ...], Field(max_length=MAX_EXACT)] = ()
     notes: tuple[str, ...] = ()
     rerank: RerankPlan = USUAL_RERANK
+    selection: SelectionPlan = USUAL_SELECTION

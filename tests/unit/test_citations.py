@@ -14,8 +14,9 @@ from cluster.model import Hit, Metadata, StoredPassage, Turn
 from rerank.citations import cite
 from rerank.dedup import Block
 from rerank.fusion import FusionMethod, Ranking
-from rerank.pipeline import fuse_rankings, select, standing
+from rerank.pipeline import fuse_rankings, standing
 from rerank.priors import bonuses, moment_of, recency_bonus
+from rerank.selection import USUAL_SELECTION, shortlist
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TEXT = "Access tokens last 30 minutes. Refresh tokens last a day."
@@ -149,7 +150,7 @@ def test_equal_scores_stay_in_the_order_of_the_fusion() -> None:
     )
     wanted = [high.chunk.chunk_id, low.chunk.chunk_id]
     assert ids_of(ranked)[1:] == wanted
-    assert ids_of(select(ranked, limit=10).blocks)[1:] == wanted
+    assert ids_of(shortlist(ranked, limit=10, plan=USUAL_SELECTION))[1:] == wanted
 
 
 def test_news_rises_by_a_little_only() -> None:
