@@ -14,7 +14,14 @@ from cluster.forget.key_files import KeyFile
 from cluster.forget.marks import MarkKey
 from cluster.forget.request import Plan, Wish, Work, forget, may_see, plan_of, preview, unseal
 from cluster.model import ItemProblem, Run, Scope, Turn
-from cluster.stores.protocols import ForgetJob, Ledger, Prepared, Selector
+from cluster.stores.protocols import (
+    ForgetJob,
+    Ledger,
+    Prepared,
+    Selector,
+    Shown,
+    UsageReport,
+)
 from contract.samples import NOW, chunk_ids, prepared, put, settle, show, vectors_of
 from lifecycle.residue import present_needles
 
@@ -465,6 +472,61 @@ class ForgettingContract:
                 work = self.work(job, key_file, await tx.forget_jobs.work(job.job_id))
                 assert await tx.forgetting.residue("acme", work.needles) == []
             assert len((await tx.runs.get("acme", "run-1"))[1]) == 1
+
+    async def test_usage_of_what_is_forgotten_goes_too(
+        self, ledger: Ledger, key_file: KeyFile
+    ) -> None:
+        one, other = prepared("a.md", KEPT), prepared("b.md", ZWEI)
+        await show(ledger, one, other)
+        named = chunk_ids(one, other)
+        ann = Scope(tenant="acme", owner="ann")
+        async with ledger.transaction() as tx:
+            for scope in (ACME, ann):
+                await tx.usage.count(
+                    [Shown(tenant="acme", owner=scope.owner, chunk_id=each) for each in named]
+                )
+                for artifact in (f"On “{KEPT}”", "chapter"):
+                    used = UsageReport(search_id="srch_" + "a" * 20, used=tuple(named),
+                                       artifact=artifact)  # fmt: skip
+                    await tx.usage.report(scope, used, now=NOW)
+            before = await tx.writes.standing("acme")
+        job = await self.forget(ledger, key_file, "document", document(one))
+        assert job.counts["usage_counts"] == 2 * len(one.chunks)
+        assert job.counts["usage_events"] == 4 * len(one.chunks) + 2 * len(other.chunks)
+        await settle(ledger)
+        async with ledger.transaction() as tx:
+            work = self.work(job, key_file, await tx.forget_jobs.work(job.job_id))
+            assert await tx.forgetting.residue("acme", work.needles) == []
+            assert await tx.usage.used_in(ann, named, limit=9) == dict.fromkeys(
+                chunk_ids(other), ("chapter",)
+            )
+            assert (await tx.writes.standing("acme")).writes > before.writes
+        await self.forget(ledger, key_file, "owner", "ann")
+        async with ledger.transaction() as tx:
+            usages = await tx.usage.of_document(ann, document(other))
+        assert [(each.shown, each.used) for each in usages] == [(1, 1)] * len(other.chunks)
+
+    async def test_usage_that_names_the_forgotten_is_found(
+        self, ledger: Ledger, key_file: KeyFile
+    ) -> None:
+        one, other = prepared("a.md", KEPT), prepared("b.md", ZWEI)
+        await show(ledger, one, other)
+        job = await self.forget(ledger, key_file, "document", document(one))
+        await settle(ledger)
+        async with ledger.transaction() as tx:
+            work = self.work(job, key_file, await tx.forget_jobs.work(job.job_id))
+            late = UsageReport(
+                search_id="srch_" + "a" * 20, used=tuple(chunk_ids(other)), artifact=KEPT
+            )
+            await tx.usage.report(ACME, late, now=NOW)
+            found = await tx.forgetting.residue("acme", work.needles)
+            assert [(each.place.split(".")[0], each.rows) for each in found] == [
+                ("usage_events", len(other.chunks))
+            ]
+            await tx.forgetting.scrub(
+                "acme", work.needles, selector=work.selector, run_ids=(), uploads=False
+            )
+            assert await tx.forgetting.residue("acme", work.needles) == []
 
     async def test_a_rebuild_that_is_finished_names_no_chunk(
         self, ledger: Ledger, key_file: KeyFile

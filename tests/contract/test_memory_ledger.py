@@ -15,6 +15,7 @@ from contract.ledger_outbox import OutboxContract
 from contract.ledger_places import PlacesContract
 from contract.ledger_reconciling import ReconcilingContract
 from contract.ledger_updates import UpdatesContract
+from contract.ledger_usage import UsageContract
 
 
 class TestMemoryLedger(
@@ -27,6 +28,7 @@ class TestMemoryLedger(
     UpdatesContract,
     GenerationsContract,
     ReconcilingContract,
+    UsageContract,
 ):
     @pytest.fixture
     def ledger(self) -> Ledger:

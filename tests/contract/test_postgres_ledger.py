@@ -25,6 +25,7 @@ from contract.ledger_outbox import OutboxContract
 from contract.ledger_places import PlacesContract
 from contract.ledger_reconciling import ReconcilingContract
 from contract.ledger_updates import UpdatesContract
+from contract.ledger_usage import UsageContract
 from contract.postgres import wipe
 from contract.samples import NOW, chunk_ids, prepared, publish, put, show
 
@@ -52,6 +53,7 @@ class LedgerContract(
     UpdatesContract,
     GenerationsContract,
     ReconcilingContract,
+    UsageContract,
 ):
     """All of the contract."""
 

@@ -24,6 +24,7 @@ from cluster.stores.fields import matchable_fields
 from cluster.stores.memory.forgetting import MemoryForgetting
 from cluster.stores.memory.generations import claim
 from cluster.stores.memory.state import HeldRevision, State
+from cluster.stores.memory.usage import UsageErasure
 from cluster.stores.protocols import DocumentSummary, Prepared
 from cluster.stores.slots import slot_of
 from cluster.stores.succession import (
@@ -126,6 +127,7 @@ class MemoryDocuments:
         for revision in change.shown:
             held[revision] = replace(held[revision], state="visible", recorded_at=now)
         self._set_flags(change.flags)
+        self._state.note_changed(held[one] for one in (*change.superseded, *change.shown))
         return len(change.shown)
 
     async def requeue(self, chunk_ids: Sequence[str]) -> None:
@@ -133,6 +135,8 @@ class MemoryDocuments:
             held = self._of_chunk(chunk)
             alive = held is not None and held.state in ("pending", "visible")
             self._state.owe(chunk, "upsert" if alive else "delete")
+            if held is not None and held.state == "visible":
+                self._state.note_changed([held])
 
     async def visible(self, scope: Scope, chunk_ids: Sequence[str]) -> dict[str, StoredPassage]:
         found = {}
@@ -331,7 +335,9 @@ class MemoryDocuments:
         for revision, flag in flags.items():
             held = replace(self._state.revisions[revision], newest_edition=flag)
             self._state.revisions[revision] = held
-        self._owe([self._state.revisions[revision] for revision in flags], "upsert")
+        changed = [self._state.revisions[revision] for revision in flags]
+        self._state.note_changed(changed)
+        self._owe(changed, "upsert")
 
     def _owe(
         self, revisions: Iterable[HeldRevision], operation: Literal["upsert", "delete"]
@@ -356,6 +362,8 @@ class MemoryDocuments:
                     self._state.versions[chunk.chunk_id],
                     self._state.revision_of_chunk[chunk.chunk_id],
                 )
+        self._state.note_changed(gone)
+        UsageErasure(self._state).erase([chunk.chunk_id for held in gone for chunk in held.chunks])
         needed = {key for held in self._state.revisions.values() for key in _vector_keys(held)}
         unneeded = {key for held in gone for key in _vector_keys(held)} - needed
         for key, fingerprint in list(self._state.vectors):

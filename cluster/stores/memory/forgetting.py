@@ -15,6 +15,7 @@ from cluster.ids import sha256_hex, vector_key
 from cluster.model import Revision
 from cluster.stores.checks import require
 from cluster.stores.memory.state import HeldRevision, HeldTombstone, State
+from cluster.stores.memory.usage import UsageErasure
 from cluster.stores.protocols.forgetting import (
     Finding,
     ForgetJob,
@@ -132,7 +133,8 @@ class MemoryForgetting:
                 error = None
             changed += (clean, error) != (run.arguments, run.error)
             self._state.runs[run.run_id] = replace(run, arguments=clean, error=error)
-        return {"uploads": len(dropped), "run_problems": problems, "runs": changed}
+        usage = UsageErasure(self._state).scrub(tenant, needles, names, selector)
+        return {"uploads": len(dropped), "run_problems": problems, "runs": changed, **usage}
 
     async def drop_vectors(self, vector_keys: Sequence[str]) -> int:
         needed = {key for one in self._state.revisions.values() for key in _vector_keys(one)}
@@ -209,6 +211,12 @@ class MemoryForgetting:
         places = {
             "documents": [bool(ids.intersection(_ids_of(one))) for one in state.revisions.values()],
             "outbox": [chunk in ids for chunk, _ in state.outbox],
+            "usage_counts": [chunk in ids for chunk, _ in state.usage_counts],
+            "usage_events": [
+                one.event.chunk_id in ids or told([one.event.artifact])
+                for one in state.usage_events.values()
+                if one.tenant == tenant
+            ],
             "lineage": [told(one.revision.derived_from) for one in self._of(tenant)],
             "runs": [told([*_said(run.arguments), run.error or ""]) for run in runs],
             "run_problems": [
@@ -243,6 +251,8 @@ class MemoryForgetting:
         keys = sorted({key for held in gone for key in _vector_keys(held)})
         for chunk_id in chunks:
             state.owe(chunk_id, "delete")
+        usage = UsageErasure(state).erase(chunks)
+        state.note_changed(gone)
         for held in gone:
             del state.revisions[held.revision.revision_id]
         for chunk_id in chunks:
@@ -254,6 +264,7 @@ class MemoryForgetting:
         return {
             "revisions": len(gone),
             "chunks": len(chunks),
+            **usage,
             "lineage": sum(len(set(held.revision.derived_from)) for held in gone),
             "embeddings": len(vectors),
         }

@@ -23,6 +23,7 @@ from cluster.stores.memory.operations import (
 from cluster.stores.memory.outbox import MemoryOutbox
 from cluster.stores.memory.reconciling import MemoryRebuilds, MemoryReconciling
 from cluster.stores.memory.state import State
+from cluster.stores.memory.usage import MemoryUsage, MemoryWrites
 from cluster.stores.protocols import Lease
 
 POLL_S = 1.0
@@ -41,6 +42,8 @@ class MemoryTransaction:
         self.generations = MemoryGenerations(state)
         self.reconciling = MemoryReconciling(state)
         self.rebuilds = MemoryRebuilds(state)
+        self.usage = MemoryUsage(state)
+        self.writes = MemoryWrites(state)
 
 
 class MemoryLedger:

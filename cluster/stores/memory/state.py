@@ -25,6 +25,7 @@ from cluster.stores.drift import DriftReport
 from cluster.stores.protocols import EVERYWHERE, ForgetJob, HeldGeneration, OutboxEntry
 from cluster.stores.protocols.reconciling import Rebuild
 from cluster.stores.succession import LiveRevision
+from cluster.stores.usage_rules import HeldEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,13 @@ class HeldTombstone:
     stone: Buried
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldUsage:
+    tenant: str
+    owner: str | None
+    event: HeldEvent
+
+
 @dataclass(slots=True, kw_only=True)
 class State:
     clock: Clock
@@ -120,6 +128,13 @@ class State:
     forget_jobs: dict[str, tuple[ForgetJob, tuple[bytes, ...]]] = field(default_factory=dict)
     receipts: dict[str, tuple[str, str]] = field(default_factory=dict)
     tombstones: dict[tuple[str, str], HeldTombstone] = field(default_factory=dict)
+    usage_counts: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By chunk id and owner (empty: none)."""
+
+    usage_events: dict[str, HeldUsage] = field(default_factory=dict)
+    writes: dict[str, int] = field(default_factory=dict)
+    """By tenant."""
+
     rebuild: Rebuild | None = None
     reconciled: DriftReport | None = None
     # Numbers are never given twice, also when the transaction that took one is rolled back.
@@ -159,6 +174,13 @@ class State:
             for one in self.alive()
             if one.revision.document_id in documents
         ]
+
+    def note_write(self, tenant: str) -> None:
+        self.writes[tenant] = self.writes.get(tenant, 0) + 1
+
+    def note_changed(self, revisions: Iterable[HeldRevision]) -> None:
+        for tenant in {one.revision.tenant for one in revisions}:
+            self.note_write(tenant)
 
     def owe(self, chunk_id: str, operation: Literal["upsert", "delete"]) -> None:
         """Give the chunk's row its next version and queue it; an open entry keeps its place."""

@@ -36,6 +36,7 @@ from cluster.stores.postgres.rows import (
     to_json,
 )
 from cluster.stores.postgres.statements import Connection, Statements
+from cluster.stores.postgres.usage import UsageErasure
 from cluster.stores.protocols import DocumentSummary, Prepared
 from cluster.stores.succession import (
     LiveRevision,
@@ -54,6 +55,7 @@ class PostgresDocuments:
         self._connection = connection
         self._forgetting = forgetting
         self._sql = Statements(connection, "documents")
+        self._usage = UsageErasure(connection)
 
     async def digests(self, tenant: str, origins: Sequence[str]) -> dict[str, str]:
         asked = [origin for origin in require(origins, "origins") if storable(origin)]
@@ -120,7 +122,9 @@ class PostgresDocuments:
         return len(change.shown)
 
     async def requeue(self, chunk_ids: Sequence[str]) -> None:
-        await self._sql.run("queue_chunks", {"ids": list(require(chunk_ids, "chunk ids"))})
+        ids = list(require(chunk_ids, "chunk ids"))
+        await self._sql.run("queue_chunks", {"ids": ids})
+        await self._usage.note_chunks(ids)
         await self._notify()
 
     async def visible(self, scope: Scope, chunk_ids: Sequence[str]) -> dict[str, StoredPassage]:
@@ -361,6 +365,7 @@ class PostgresDocuments:
         await self._queue(ids, operation="delete")
         texts = sorted({row[0] for row in await self._sql.rows("erase_chunks", {"ids": ids})})
         vectors = await self._sql.rows("vectors_of_texts", {"keys": texts})
+        await self._usage.erase(ids)
         await self._sql.run("erase_lineage", {"ids": ids})
         await self._sql.run("erase_revisions", {"ids": ids})
         keys = [key for key, _ in vectors]

@@ -16,6 +16,7 @@ from cluster.model import Revision, Turn
 from cluster.stores.checks import require, storable
 from cluster.stores.postgres.residue import find_residue
 from cluster.stores.postgres.statements import Connection, Statements
+from cluster.stores.postgres.usage import UsageErasure
 from cluster.stores.protocols.forgetting import (
     Finding,
     Holding,
@@ -40,6 +41,7 @@ class PostgresForgetting:
     def __init__(self, connection: Connection, key_file: KeyFile | None) -> None:
         self._connection = connection
         self._sql = Statements(connection, "forgetting")
+        self._usage = UsageErasure(connection)
         self._key_file = key_file
 
     async def lock(self, tenant: str) -> None:
@@ -114,7 +116,8 @@ class PostgresForgetting:
         dropped = await self._scrub_uploads(tenant, names, selector) if uploads else []
         problems = await self._scrub_problems(tenant, needles, names)
         runs = await self._scrub_runs(tenant, needles, names, selector, (*run_ids, *dropped))
-        return {"uploads": len(dropped), "run_problems": problems, "runs": runs}
+        usage = await self._usage.scrub(tenant, needles, selector)
+        return {"uploads": len(dropped), "run_problems": problems, "runs": runs, **usage}
 
     async def drop_vectors(self, vector_keys: Sequence[str]) -> int:
         dropped = 0
@@ -191,9 +194,10 @@ class PostgresForgetting:
         keys = [row[0] for row in await self._sql.rows("vector_keys_of", asked)]
         await self._sql.run("queue_removal", asked)
         await self._sql.rows("lock_vectors_by_key", {"keys": keys})
-        counts = {
-            name: await self._sql.run(f"erase_{name}", asked)
-            for name in ("chunks", "lineage", "revisions")
+        counts = {"chunks": await self._sql.run("erase_chunks", asked)}
+        counts |= await self._usage.erase(ids)
+        counts |= {
+            name: await self._sql.run(f"erase_{name}", asked) for name in ("lineage", "revisions")
         }
         vectors = await self._sql.run("erase_unneeded_vectors", {"keys": keys})
         return {**counts, "embeddings": vectors}

@@ -24,6 +24,7 @@ from cluster.stores.postgres.outbox import PostgresOutbox
 from cluster.stores.postgres.reconciling import PostgresRebuilds, PostgresReconciling
 from cluster.stores.postgres.runs import PostgresRuns, PostgresUploads
 from cluster.stores.postgres.statements import STORE, Connection, translated, translated_pool
+from cluster.stores.postgres.usage import PostgresUsage, PostgresWrites
 from cluster.stores.postgres.vectors import PostgresVectors
 from cluster.stores.protocols import Lease
 
@@ -62,6 +63,8 @@ class PostgresTransaction:
         self.generations = PostgresGenerations(connection)
         self.reconciling = PostgresReconciling(connection)
         self.rebuilds = PostgresRebuilds(connection)
+        self.usage = PostgresUsage(connection)
+        self.writes = PostgresWrites(connection)
 
 
 class PostgresLedger:

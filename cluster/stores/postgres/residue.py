@@ -24,6 +24,7 @@ VECTORS = frozenset({("embeddings", "vector")})
 OUR_WORDS = frozenset(
     {"tenant", "state", "kind", "stage", "outcome", "operation", "fingerprint", "target"}
     | {"vector_key", "mark", "selector", "asked_by", "key_id", "job_id", "receipt_id"}
+    | {"owner"}
 )
 """Columns with words or hashes of our own, and names of tenants and encoders: there only ids count,
 as a page may be called "index" or as its tenant is. Of very many rows it is quick, too."""

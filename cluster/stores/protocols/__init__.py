@@ -45,6 +45,15 @@ from cluster.stores.protocols.reconciling import (
     Rebuilds,
     Reconciling,
 )
+from cluster.stores.protocols.usage import (
+    PassageUsage,
+    Shown,
+    Standing,
+    Usage,
+    UsageReport,
+    Verdict,
+    Writes,
+)
 
 __all__ = [
     "EVERYWHERE",
@@ -70,6 +79,7 @@ __all__ = [
     "Needles",
     "Outbox",
     "OutboxEntry",
+    "PassageUsage",
     "Prepared",
     "Progress",
     "Rebuild",
@@ -78,6 +88,8 @@ __all__ = [
     "Runs",
     "Selector",
     "SetAside",
+    "Shown",
+    "Standing",
     "Support",
     "TextIndex",
     "TextRow",
@@ -85,7 +97,11 @@ __all__ = [
     "Transaction",
     "UnencodedText",
     "Uploads",
+    "Usage",
+    "UsageReport",
     "VectorCache",
     "VectorIndex",
     "VectorRow",
+    "Verdict",
+    "Writes",
 ]

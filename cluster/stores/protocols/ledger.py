@@ -12,6 +12,7 @@ from cluster.stores.protocols.generations import Generations
 from cluster.stores.protocols.operations import Keys, Runs, Uploads
 from cluster.stores.protocols.outbox import Outbox
 from cluster.stores.protocols.reconciling import Rebuilds, Reconciling
+from cluster.stores.protocols.usage import Usage, Writes
 
 
 class Transaction(Protocol):
@@ -39,6 +40,10 @@ class Transaction(Protocol):
     def reconciling(self) -> Reconciling: ...
     @property
     def rebuilds(self) -> Rebuilds: ...
+    @property
+    def usage(self) -> Usage: ...
+    @property
+    def writes(self) -> Writes: ...
 
 
 class Lease(Protocol):

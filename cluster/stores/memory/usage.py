@@ -1,0 +1,173 @@
+"""Usage of passages and the count of writes in the reference ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from cluster.model import Scope
+from cluster.stores.checks import require, require_limit
+from cluster.stores.memory.state import HeldRevision, HeldUsage, State
+from cluster.stores.protocols.forgetting import Needles, Selector
+from cluster.stores.protocols.usage import PassageUsage, Shown, Standing, UsageReport
+from cluster.stores.usage_rules import (
+    HeldEvent,
+    artifacts_of,
+    check_report,
+    events_of,
+    usage_of,
+)
+
+KEPT = ("visible", "superseded")
+
+
+class MemoryUsage:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def count(self, shown: Sequence[Shown]) -> int:
+        counts = self._state.usage_counts
+        touched = set()
+        for one in require(shown, "passages"):
+            held = self._kept(one.chunk_id)
+            if held is not None and held.revision.tenant == one.tenant:
+                place = (one.chunk_id, one.owner or "")
+                counts[place] = counts.get(place, 0) + one.times
+                touched.add(place)
+        return len(touched)
+
+    async def report(self, scope: Scope, report: UsageReport, *, now: datetime) -> frozenset[str]:
+        check_report(report)
+        seen = set()
+        for event in events_of(scope, report):
+            held = self._kept(event.chunk_id)
+            if held is None or not held.in_scope(scope):
+                continue
+            seen.add(event.chunk_id)
+            known = self._state.usage_events.get(event.event_id)
+            if known is None or known.event.kind != event.kind:
+                self._state.usage_events[event.event_id] = HeldUsage(
+                    tenant=scope.tenant,
+                    owner=scope.owner,
+                    event=HeldEvent(
+                        chunk_id=event.chunk_id,
+                        search_id=report.search_id,
+                        kind=event.kind,
+                        artifact=event.artifact,
+                        reported_at=now,
+                    ),
+                )
+        if seen:
+            self._state.note_write(scope.tenant)
+        return frozenset(seen)
+
+    async def of_document(self, scope: Scope, document_id: str) -> list[PassageUsage]:
+        def asked(chunk_id: str) -> bool:
+            held = self._kept(chunk_id)
+            return (
+                held is not None
+                and held.in_scope(scope)
+                and held.revision.document_id == document_id
+            )
+
+        shown: dict[str, int] = {}
+        for (chunk_id, owner), times in self._state.usage_counts.items():
+            if owner in ("", scope.owner) and asked(chunk_id):
+                shown[chunk_id] = shown.get(chunk_id, 0) + times
+        events = [one.event for one in self._seen(scope) if asked(one.event.chunk_id)]
+        return usage_of(document_id, shown, events)
+
+    async def used_in(
+        self, scope: Scope, chunk_ids: Sequence[str], *, limit: int
+    ) -> dict[str, tuple[str, ...]]:
+        most = require_limit(limit)
+        by_chunk: dict[str, list[HeldEvent]] = {one: [] for one in require(chunk_ids, "chunk ids")}
+        for one in self._seen(scope):
+            if one.event.chunk_id in by_chunk:
+                by_chunk[one.event.chunk_id].append(one.event)
+        found = {chunk_id: artifacts_of(events)[:most] for chunk_id, events in by_chunk.items()}
+        return {chunk_id: artifacts for chunk_id, artifacts in found.items() if artifacts}
+
+    def _seen(self, scope: Scope) -> Iterable[HeldUsage]:
+        return (
+            one
+            for one in self._state.usage_events.values()
+            if one.tenant == scope.tenant and one.owner in (None, scope.owner)
+        )
+
+    def _kept(self, chunk_id: str) -> HeldRevision | None:
+        held = self._state.revisions.get(self._state.revision_of_chunk.get(chunk_id, ""))
+        return held if held is not None and held.state in KEPT else None
+
+
+class MemoryWrites:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def standing(self, tenant: str) -> Standing:
+        return Standing(
+            writes=self._state.writes.get(tenant, 0),
+            settled=not any(
+                one.tenant == tenant and one.set_aside_at is None
+                for one in self._state.outbox.values()
+            ),
+            has_usage=any(one.tenant == tenant for one in self._state.usage_events.values()),
+        )
+
+    async def note(self, tenants: Sequence[str]) -> None:
+        for tenant in require(tenants, "tenants"):
+            self._state.note_write(tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageErasure:
+    """What other writes do to the rows of usage."""
+
+    state: State
+
+    def erase(self, chunk_ids: Collection[str]) -> dict[str, int]:
+        """Rows by table."""
+        gone = set(chunk_ids)
+        state = self.state
+        counts = [place for place in state.usage_counts if place[0] in gone]
+        events = [key for key, one in state.usage_events.items() if one.event.chunk_id in gone]
+        return self._drop(counts, events)
+
+    def scrub(
+        self, tenant: str, needles: Needles, names: Collection[str], selector: Selector
+    ) -> dict[str, int]:
+        """An owner's rows go; artifacts that name what was forgotten lose their name."""
+        state = self.state
+        counts: list[tuple[str, str]] = []
+        events: list[str] = []
+        if selector.kind == "owner":
+            of_tenant = (place for place in state.usage_counts if self._of(place[0], tenant))
+            counts = [place for place in of_tenant if place[1] == selector.value]
+            events = [
+                key
+                for key, one in state.usage_events.items()
+                if (one.tenant, one.owner) == (tenant, selector.value)
+            ]
+        gone = self._drop(counts, events)
+        for key, one in state.usage_events.items():
+            artifact = one.event.artifact
+            named = artifact in names or any(each in artifact for each in needles.samples)
+            if one.tenant == tenant and artifact and named:
+                event = replace(one.event, artifact="")
+                state.usage_events[key] = replace(one, event=event)
+                gone["usage_events"] += 1
+        if any(gone.values()):
+            state.note_write(tenant)
+        return gone
+
+    def _of(self, chunk_id: str, tenant: str) -> bool:
+        held = self.state.revisions.get(self.state.revision_of_chunk.get(chunk_id, ""))
+        return held is not None and held.revision.tenant == tenant
+
+    def _drop(self, counts: Sequence[tuple[str, str]], events: Sequence[str]) -> dict[str, int]:
+        for place in counts:
+            del self.state.usage_counts[place]
+        for key in events:
+            del self.state.usage_events[key]
+        return {"usage_counts": len(counts), "usage_events": len(events)}

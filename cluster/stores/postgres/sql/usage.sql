@@ -1,0 +1,108 @@
+-- name: count
+-- The chunks are held, so that whoever erases them afterwards finds these rows; none is waited for.
+WITH asked AS (
+    SELECT n.chunk_id, n.tenant, n.owner, sum(n.times) AS times
+    FROM unnest(%(chunks)s::text[], %(tenants)s::text[], %(owners)s::text[], %(times)s::bigint[])
+         AS n(chunk_id, tenant, owner, times)
+    GROUP BY n.chunk_id, n.tenant, n.owner
+), held AS MATERIALIZED (
+    SELECT c.chunk_id, c.revision_id FROM chunks c
+    WHERE c.chunk_id IN (SELECT asked.chunk_id FROM asked)
+    FOR KEY SHARE SKIP LOCKED
+)
+INSERT INTO usage_counts (chunk_id, owner, document_id, tenant, shown)
+SELECT asked.chunk_id, asked.owner, r.document_id, r.tenant, asked.times
+FROM asked
+JOIN held ON held.chunk_id = asked.chunk_id
+JOIN revisions r ON r.revision_id = held.revision_id AND r.tenant = asked.tenant
+ AND r.state IN ('visible', 'superseded')
+ORDER BY asked.chunk_id, asked.owner
+ON CONFLICT (chunk_id, owner) DO UPDATE SET shown = usage_counts.shown + EXCLUDED.shown
+
+-- name: hold
+SELECT c.chunk_id, r.document_id
+FROM chunks c
+JOIN revisions r ON r.revision_id = c.revision_id
+WHERE c.chunk_id = ANY(%(ids)s::text[])
+  AND r.state IN ('visible', 'superseded')
+  AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
+ORDER BY c.chunk_id
+FOR KEY SHARE OF c SKIP LOCKED
+
+-- name: report
+INSERT INTO usage_events (event_id, tenant, owner, search_id, chunk_id, document_id, kind,
+                          artifact, reported_at)
+SELECT n.event_id, %(tenant)s, %(owner)s, %(search_id)s, n.chunk_id, n.document_id, n.kind,
+       n.artifact, %(now)s
+FROM unnest(%(events)s::text[], %(chunks)s::text[], %(documents)s::text[], %(kinds)s::text[],
+            %(artifacts)s::text[]) AS n(event_id, chunk_id, document_id, kind, artifact)
+ORDER BY n.event_id
+ON CONFLICT (event_id) DO UPDATE SET kind = EXCLUDED.kind, reported_at = EXCLUDED.reported_at
+WHERE usage_events.kind <> EXCLUDED.kind
+
+-- name: counts_of_document, reads
+SELECT u.chunk_id, sum(u.shown)
+FROM usage_counts u
+JOIN chunks c ON c.chunk_id = u.chunk_id
+JOIN revisions r ON r.revision_id = c.revision_id AND r.state IN ('visible', 'superseded')
+WHERE u.document_id = %(document)s
+  AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
+  AND u.owner IN ('', COALESCE(%(owner)s, ''))
+GROUP BY u.chunk_id
+
+-- name: events_of_document, reads
+SELECT e.chunk_id, e.search_id, e.kind, e.artifact, e.reported_at
+FROM usage_events e
+JOIN chunks c ON c.chunk_id = e.chunk_id
+JOIN revisions r ON r.revision_id = c.revision_id AND r.state IN ('visible', 'superseded')
+WHERE e.document_id = %(document)s
+  AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
+  AND (e.owner IS NULL OR e.owner = %(owner)s)
+
+-- name: used_in, reads
+SELECT e.chunk_id, e.artifact
+FROM usage_events e
+WHERE e.chunk_id = ANY(%(ids)s::text[]) AND e.kind = 'used' AND e.artifact <> ''
+  AND e.tenant = %(tenant)s AND (e.owner IS NULL OR e.owner = %(owner)s)
+GROUP BY e.chunk_id, e.artifact
+ORDER BY e.chunk_id, max(e.reported_at) DESC, e.artifact
+
+-- name: erase_counts
+-- Of these revisions' documents: what tells of chunks that are no more.
+DELETE FROM usage_counts u
+USING (SELECT DISTINCT r.document_id FROM revisions r WHERE r.revision_id = ANY(%(ids)s::text[])) AS d
+WHERE u.document_id = d.document_id
+  AND NOT EXISTS (SELECT FROM chunks c WHERE c.chunk_id = u.chunk_id)
+
+-- name: erase_events
+DELETE FROM usage_events u
+USING (SELECT DISTINCT r.document_id FROM revisions r WHERE r.revision_id = ANY(%(ids)s::text[])) AS d
+WHERE u.document_id = d.document_id
+  AND NOT EXISTS (SELECT FROM chunks c WHERE c.chunk_id = u.chunk_id)
+
+-- name: erase_counts_of_owner
+DELETE FROM usage_counts WHERE tenant = %(tenant)s AND owner = %(owner)s
+
+-- name: erase_events_of_owner
+DELETE FROM usage_events WHERE tenant = %(tenant)s AND owner = %(owner)s
+
+-- name: scrub_artifacts
+UPDATE usage_events SET artifact = ''
+WHERE tenant = %(tenant)s AND artifact <> ''
+  AND (artifact = ANY(%(names)s::text[]) OR artifact LIKE ANY(%(patterns)s::text[]))
+
+-- name: standing, reads
+SELECT (SELECT COALESCE(sum(w.writes), 0)::bigint FROM tenant_writes w WHERE w.tenant = %(tenant)s),
+       NOT EXISTS (SELECT FROM outbox o
+                   WHERE o.tenant = %(tenant)s
+                     AND (o.set_aside_at IS NULL OR o.tried_version IS DISTINCT FROM o.version)),
+       EXISTS (SELECT FROM usage_events e WHERE e.tenant = %(tenant)s)
+
+-- name: note_writes
+SELECT note_writes(%(tenants)s::text[])
+
+-- name: note_writes_of_chunks
+SELECT note_writes(ARRAY(
+    SELECT DISTINCT r.tenant
+    FROM chunks c JOIN revisions r ON r.revision_id = c.revision_id
+    WHERE c.chunk_id = ANY(%(ids)s::text[]) AND r.state = 'visible'))
