@@ -6,6 +6,7 @@ import asyncio
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -88,8 +89,15 @@ def evaluate(
     elif len(found) > 1:
         Console().print(floors_table(found))
     if any(scores.failures for scores in found):
-        typer.echo("channels failed while measuring; these figures are worthless", err=True)
+        _tell_failures(found)
         raise typer.Exit(1)
+
+
+def _tell_failures(found: Sequence[SetScores]) -> None:
+    for scores in found:
+        for reason, count in scores.reasons():
+            typer.echo(f"{scores.name}: {count:,} times {reason}", err=True)
+    typer.echo("something failed while measuring; these figures are worthless", err=True)
 
 
 def _measured(of: EvalSet, settings: Settings, request: Request, *, quiet: bool) -> SetScores:

@@ -71,8 +71,8 @@ async def measure(
     advanced: Advanced,
 ) -> Results:
     """The results of the set's sample of questions, under the key of today's code and data. What
-    is there is not asked again, unless the request says `again`. `corpus` is the file that
-    `corpus_file` gave, ingested for the tenant of the set."""
+    is there is not asked again, unless the request says `again` or something had failed.
+    `corpus` is the file that `corpus_file` gave, ingested for the tenant of the set."""
     async with open_service(settings) as service:
         file = ResultFile(
             request.folder / "results",
@@ -82,7 +82,7 @@ async def measure(
             file.forget()
         file.start()
         asked = sample(of.questions, limit=request.questions)
-        known = {record.question_id for record in file.read().records}
+        known = file.read().sound
         missing = [each for each in asked if each.question_id not in known]
         done = len(asked) - len(missing)
 

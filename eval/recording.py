@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
+from cluster.model import EncodedQuery
 from serve.channels.channel import Channel, Found
-from serve.channels.semantic import SemanticChannel
+from serve.channels.semantic import EncodeQuery, SemanticChannel
+from serve.generations import Fixed
 from serve.plan.plan import QueryPlan
 from serve.service import Service
 
@@ -47,8 +49,30 @@ class Recorded:
         return found
 
 
+class Remembered:
+    """`EncodeQuery` that encodes a question once, however often it is asked."""
+
+    def __init__(self, encode: EncodeQuery) -> None:
+        self._encode = encode
+        self._known: dict[tuple[str, str], EncodedQuery] = {}
+
+    async def __call__(self, question: str, language: str) -> EncodedQuery:
+        asked = (question, language)
+        if asked not in self._known:
+            self._known[asked] = await self._encode(question, language)
+        return self._known[asked]
+
+
+def remembering(service: Service) -> Service:
+    """The same service, staying with the generation of now, that encodes no question twice."""
+    searched = service.generations.searched
+    once = replace(searched, encode=Remembered(searched.encode))
+    return replace(service, generations=Fixed(once))
+
+
 def recorded(service: Service) -> Service:
-    """The same service, whose channels can be listened to. It stays with the generation of now."""
+    """The same service, whose channels can be listened to."""
+    service = remembering(service)
     searched = service.generations.searched
     channels: Mapping[str, Channel] = {
         "semantic": SemanticChannel(searched.index, searched.encode),

@@ -53,8 +53,14 @@ class Results:
     about: About
     records: tuple[Record, ...] = field(repr=False)
 
+    @property
+    def sound(self) -> frozenset[str]:
+        """The questions whose latest answer lacks nothing."""
+        latest = {record.question_id: record for record in self.records}
+        return frozenset(each for each, record in latest.items() if not record.failures)
+
     def of(self, question_ids: Sequence[str]) -> Results:
-        """Only these questions, in this order; all of them must be there."""
+        """Only the latest answers to these questions, in this order; all must be there."""
         by_id = {record.question_id: record for record in self.records}
         return Results(about=self.about, records=tuple(by_id[each] for each in question_ids))
 

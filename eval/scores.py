@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,11 @@ class SetScores:
     @property
     def failures(self) -> int:
         return sum(len(record.failures) for record in self.results.records)
+
+    def reasons(self) -> list[tuple[str, int]]:
+        """Why, and how often, most often first."""
+        told = Counter(each for record in self.results.records for each in record.failures)
+        return told.most_common()
 
     def figure(
         self, stage: str, measure: str, *, of: Callable[[Record], bool] = lambda _: True
