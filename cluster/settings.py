@@ -157,6 +157,18 @@ class ServeSettings(_Section):
     encoder_batch_wait_ms: float = Field(2.0, ge=0)
 
 
+class SelectionSettings(_Section):
+    similar: float = Field(0.85, gt=0, le=1, description="likeness above which texts are copies")
+    reserve: float = Field(0.3, ge=0, lt=1, description="share of a token budget that stays free")
+    diversity: float = Field(0.3, ge=0, le=1, description="what likeness to a chosen one costs")
+    near_equal: float = Field(0.1, ge=0, le=1, description="distance of scores that are equal")
+    context_tokens: int = Field(2000, ge=64, le=200_000, description="budget where none is asked")
+    clue_words: int = Field(30, ge=0, description="longest quote of a clue")
+    clue_characters: int = Field(60, ge=0, description="the same in Chinese")
+    quote_words: int = Field(0, ge=0, description="longest quote of anything else; 0: any")
+    quote_characters: int = Field(0, ge=0, description="the same in Chinese; 0: any")
+
+
 class RaySettings(_Section):
     address: str | None = Field(None, description="an existing cluster; unset: a local one")
     port: int = Field(8733, ge=1, le=65535, description="GCS port of the local cluster")
@@ -178,6 +190,7 @@ class Settings(_Section):
     ingest: IngestSettings = IngestSettings()
     forget: ForgetSettings = ForgetSettings()
     serve: ServeSettings = ServeSettings()
+    selection: SelectionSettings = SelectionSettings()
     ray: RaySettings = RaySettings()
 
     @property

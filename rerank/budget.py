@@ -115,14 +115,15 @@ def fit(candidates: Sequence[Measured], *, limit: int, plan: SelectionPlan) -> l
     by_choice = {id(each.choice): each for each in candidates}
     fitted: dict[int, Fitted] = {}
     room = plan.room_tokens
-    cap = None if room is None else _cap([each.tokens for each in candidates[:limit]], room)
+    extra = plan.overhead_tokens
+    cap = room if room is None else _cap([each.tokens + extra for each in candidates[:limit]], room)
 
     def take(choice: Choice) -> bool:
         if room is None or cap is None:
             place: Fitted | None = _whole(by_choice[id(choice)])
         else:
-            left = room - sum(each.tokens for each in fitted.values())
-            place = _placed(by_choice[id(choice)], room=min(cap, left), most=left)
+            left = room - sum(each.tokens + extra for each in fitted.values()) - extra
+            place = _placed(by_choice[id(choice)], room=min(cap - extra, left), most=left)
         if place is not None:
             fitted[id(choice)] = place
         return place is not None
@@ -157,10 +158,10 @@ def recounted(fitted: Sequence[Fitted], counted: Mapping[int, int]) -> list[Fitt
     return [replace(each, tokens=counted.get(at, each.tokens)) for at, each in enumerate(fitted)]
 
 
-def within(fitted: Sequence[Fitted], room: int | None) -> list[Fitted]:
+def within(fitted: Sequence[Fitted], plan: SelectionPlan) -> list[Fitted]:
     """Without the last ones that are too much."""
-    kept = list(fitted)
-    while room is not None and sum(each.tokens for each in kept) > room:
+    kept, room = list(fitted), plan.room_tokens
+    while room is not None and sum(each.tokens + plan.overhead_tokens for each in kept) > room:
         kept.pop()
     return kept
 

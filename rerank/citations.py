@@ -39,6 +39,7 @@ class Citation:
     updated_at: datetime | None
     recorded_at: datetime
     license: str | None
+    tags: tuple[str, ...]
     authority: float
     quote_policy: QuotePolicy
     heading_path: tuple[str, ...]
@@ -192,6 +193,7 @@ def citation_of(block: Block, *, span: tuple[int, int] | None = None) -> Citatio
         updated_at=about.updated_at,
         recorded_at=first.recorded_at,
         license=about.license,
+        tags=about.tags,
         authority=about.authority,
         quote_policy=about.quote_policy,
         heading_path=first.chunk.heading_path,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cluster.errors import ModelError, Overloaded
 from cluster.filters import fields_of
-from cluster.model import ChannelFailure
+from cluster.model import ChannelFailure, StoredPassage
 from cluster.stores.protocols import Ledger
 from rerank.budget import (
     Fitted,
@@ -77,6 +77,15 @@ async def read_texts(plan: QueryPlan, ledger: Ledger, blocks: Sequence[Block]) -
     return Texts(found=tuple(found), failures=tuple(_damaged(block) for block in damaged))
 
 
+async def cite_stored(
+    plan: QueryPlan, ledger: Ledger, passages: Sequence[StoredPassage]
+) -> tuple[CitedPassage, ...]:
+    """Passages that were not searched for, in the order given."""
+    blocks = [Block(passages=(passage,), score=0.0, hits=()) for passage in passages]
+    texts = await read_texts(plan, ledger, blocks)
+    return _cited(plan, [(block, text, None) for block, text in texts.found])
+
+
 async def choose(
     plan: QueryPlan, texts: Sequence[tuple[Block, str]], *, count: CountTokens | None, counter: str
 ) -> Chosen:
@@ -116,7 +125,7 @@ async def _exactly(plan: QueryPlan, choices: Sequence[Choice], count: CountToken
         return fitted
     exact = await count([fitted[at].text for at in parts])
     counted = recounted(fitted, dict(zip(parts, exact, strict=True)))
-    return within(counted, plan.selection.room_tokens)
+    return within(counted, plan.selection)
 
 
 def _cited(

@@ -13,6 +13,7 @@ from cluster.model import Scope
 from cluster.text.languages import detect_language
 from cluster.text.terms import query_terms
 from rerank.fusion import FusionMethod
+from rerank.selection import USUAL_SELECTION, SelectionPlan
 from serve.plan.exact_terms import exact_terms, weighted
 from serve.plan.plan import ChannelPlan, Editions, QueryPlan
 from serve.plan.versions import KnownEdition, choose_editions, edition_filter
@@ -46,6 +47,7 @@ class Question:
     version: str | None = None
     channels: tuple[str, ...] = ()
     fusion: FusionMethod = "score"
+    selection: SelectionPlan = USUAL_SELECTION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,7 @@ def plan_question(question: Question, *, known: Known) -> QueryPlan:
         limit=question.limit,
         deadline_s=question.deadline_s,
         now=question.now,
+        selection=question.selection,
     )
     for rule in RULES:
         plan = rule(plan, question, known)

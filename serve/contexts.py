@@ -1,0 +1,157 @@
+"""A question -> an assembled context: three looks at once, then lines that fit, counted exactly.
+
+The first look is the question's own search. The second finds what holds whatever the question is
+(documents with a tag of `serve.context_parts.TAGS`), the third what was said last in the session
+that is going on. The first one's failure is the answer's; the others' are told in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cluster.errors import DeadlineExceeded, InvalidRequest, ModelError, Overloaded, StoreError
+from cluster.filters import AllOf, Eq, Filter, In
+from cluster.model import ChannelFailure
+from rerank.citations import CitedPassage
+from rerank.selection import USUAL_SELECTION, SelectionPlan
+from serve.choosing import cite_stored
+from serve.context import (
+    Assembled,
+    Piece,
+    Written,
+    assembled,
+    fitted,
+    lines_to_count,
+    pieces_of,
+    smaller,
+    written_in,
+)
+from serve.context_parts import STANDING_TAGS, Label, label_of
+from serve.counting import CountTokens
+from serve.plan.planner import Question
+from serve.retrieve import Retrieved
+from serve.service import Service
+
+MAX_STANDING = 20
+MAX_SESSION_TURNS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """`tokens` of `assembled.text` by the encoder `counted_by`, at most `room_tokens`, which is
+    the budget without its reserve. `found` is the search behind it."""
+
+    assembled: Assembled
+    tokens: int
+    room_tokens: int
+    budget_tokens: int
+    counted_by: str
+    found: Retrieved
+    failures: tuple[ChannelFailure, ...]
+
+
+async def context_for(
+    service: Service,
+    question: Question,
+    *,
+    constraints: Sequence[str] = (),
+    session: str | None = None,
+    passed_s: float = 0.0,
+) -> Context:
+    """`question.selection` has the budget. Errors as of `Service.search`; `ModelError` when no
+    encoder can count."""
+    selection = question.selection
+    if selection.budget_tokens is None or selection.room_tokens is None:
+        raise InvalidRequest("a context needs a budget of tokens")
+    count = service.generations.searched.count
+    if count is None:
+        raise ModelError("this encoder cannot count tokens, so no context fits a budget exactly")
+    found, standing, said = await asyncio.gather(
+        service.search(question, passed_s=passed_s),
+        _standing(service, question, passed_s=passed_s),
+        _said(service, question, session=session),
+    )
+    others = [*standing[0], *said[0]]
+    labelled = _labelled([*others, *found.passages], session=session)
+    pieces = pieces_of(labelled, constraints=constraints)
+    made, tokens = await assemble(
+        pieces, count=count, room_tokens=selection.room_tokens, language=found.plan.language
+    )
+    return Context(
+        assembled=made,
+        tokens=tokens,
+        room_tokens=selection.room_tokens,
+        budget_tokens=selection.budget_tokens,
+        counted_by=found.generation,
+        found=found,
+        failures=(*found.failures, *standing[1], *said[1]),
+    )
+
+
+async def assemble(
+    pieces: Sequence[Piece], *, count: CountTokens, room_tokens: int, language: str
+) -> tuple[Assembled, int]:
+    """The text and its exact tokens, never more than `room_tokens`."""
+    written: Written = written_in(language)
+    counted = await count(lines_to_count(pieces, language=written))
+    kept = fitted(pieces, counted, room_tokens=room_tokens, language=written)
+    while True:
+        made = assembled(kept, pieces=pieces, language=written)
+        (tokens,) = await count([made.text]) if made.text else [0]
+        if tokens <= room_tokens:
+            return made, tokens
+        kept = smaller(kept)
+
+
+def _labelled(
+    passages: Sequence[CitedPassage], *, session: str | None
+) -> list[tuple[Label, CitedPassage]]:
+    return [(label_of(passage, session=session), passage) for passage in passages]
+
+
+async def _standing(
+    service: Service, question: Question, *, passed_s: float
+) -> tuple[tuple[CitedPassage, ...], tuple[ChannelFailure, ...]]:
+    tagged = replace(
+        question,
+        where=_both(question.where, In("tags", STANDING_TAGS)),
+        channels=("semantic",),
+        version=None,
+        limit=MAX_STANDING,
+        selection=_plain(question.selection),
+    )
+    try:
+        found = await service.search(tagged, passed_s=passed_s)
+    except (StoreError, ModelError, Overloaded, DeadlineExceeded) as error:
+        return (), (ChannelFailure(channel="standing", reason=str(error)),)
+    return found.passages, ()
+
+
+async def _said(
+    service: Service, question: Question, *, session: str | None
+) -> tuple[tuple[CitedPassage, ...], tuple[ChannelFailure, ...]]:
+    """In the order in which it was said."""
+    if session is None:
+        return (), ()
+    scope, ledger = question.scope, service.ledger
+    try:
+        async with ledger.transaction() as tx:
+            last = await tx.documents.recent(
+                scope, where=Eq("session", session), limit=MAX_SESSION_TURNS
+            )
+            stored = await tx.documents.visible(scope, [chunk_id for chunk_id, _ in last])
+        plan = await service.plan(replace(question, selection=_plain(question.selection)))
+        order = [stored[chunk_id] for chunk_id, _ in reversed(last) if chunk_id in stored]
+        return await cite_stored(plan, ledger, order), ()
+    except StoreError as error:
+        return (), (ChannelFailure(channel="session", reason=str(error)),)
+
+
+def _plain(selection: SelectionPlan) -> SelectionPlan:
+    return replace(USUAL_SELECTION, quotes=selection.quotes, similar=selection.similar)
+
+
+def _both(one: Filter | None, other: Filter) -> Filter:
+    return other if one is None else AllOf((one, other))
