@@ -20,11 +20,15 @@ from cluster.clock import SystemClock
 from cluster.errors import InvalidRequest, StackError
 from cluster.settings import Settings, load_settings
 from cluster.stack.control import ensure_up
+from eval.ablation import Worth, ablate
+from eval.ablation import as_json as worth_json
+from eval.gate import BASELINES, baseline_of, compare, read_baseline, write_baseline
 from eval.measure import Advanced, Request, chosen_sets, corpus_file, measure
+from eval.open import open_service
 from eval.results import Results
 from eval.scores import SetScores, score, summary
 from eval.sets import EvalSet
-from eval.table import floors_table, stages_table
+from eval.table import ablation_table, floors_table, stages_table
 from ingest.progress import print_summary
 from ingest.run import Request as IngestRequest
 from rerank.fusion import FusionMethod
@@ -62,6 +66,16 @@ def evaluate(
     again: Annotated[
         bool, typer.Option("--again", help="Ask anew what was asked under the same key.")
     ] = False,
+    ablation: Annotated[
+        bool, typer.Option("--ablation", help="And what each stage adds, from the kept answers.")
+    ] = False,
+    gate: Annotated[
+        bool, typer.Option("--gate", help="Fail where a set fell below its baseline.")
+    ] = False,
+    write_baselines: Annotated[
+        bool, typer.Option("--write-baseline", help="Keep these figures as the baseline.")
+    ] = False,
+    baselines: Annotated[Path, typer.Option(help="Where baselines are kept.")] = BASELINES,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """How good is each stage, and what is shown in the end, on the sets you name?
@@ -81,16 +95,61 @@ def evaluate(
     )
     ensure_up(settings, service_specs(settings), say=Console(stderr=True).print)
     sets = chosen_sets(folders or [], data=data, subset=subset)
-    found = [_measured(each, settings, request, quiet=as_json) for each in sets]
+    found: list[SetScores] = []
+    worths: list[Worth] = []
+    for each in sets:
+        found.append(_measured(each, settings, request, quiet=as_json))
+        if ablation:
+            worths += asyncio.run(_weighed(each, found[-1], settings))
     if not found:
         raise InvalidRequest(f"no set is known in {data}; name the folders of those to measure")
-    if as_json:
-        typer.echo(json.dumps([summary(scores) for scores in found], indent=2))
-    elif len(found) > 1:
-        Console().print(floors_table(found))
+    _tell(found, worths, as_json=as_json)
     if any(scores.failures for scores in found):
         _tell_failures(found)
         raise typer.Exit(1)
+    if write_baselines:
+        for scores in found:
+            typer.echo(str(write_baseline(baseline_of(scores), baselines)), err=True)
+    if gate and not _passed(found, baselines):
+        raise typer.Exit(1)
+
+
+def _tell(found: Sequence[SetScores], worths: Sequence[Worth], *, as_json: bool) -> None:
+    if as_json:
+        weighed = [worth_json(worth) for worth in worths]
+        told = [
+            {
+                **summary(scores),
+                "ablation": [each for each in weighed if each["dataset"] == scores.name],
+            }
+            for scores in found
+        ]
+        typer.echo(json.dumps(told, indent=2))
+        return
+    console = Console()
+    if len(found) > 1:
+        console.print(floors_table(found))
+    if worths:
+        console.print(ablation_table(worths))
+
+
+def _passed(found: Sequence[SetScores], folder: Path) -> bool:
+    """Told on stderr: stdout may be one JSON value."""
+    passed = True
+    for scores in found:
+        baseline = read_baseline(scores.name, folder)
+        if baseline is None:
+            typer.echo(f"{scores.name}: no baseline", err=True)
+            continue
+        verdict = compare(scores, baseline)
+        typer.echo(f"{'FELL' if verdict.fell else 'holds'}  {verdict.told}", err=True)
+        passed = passed and not verdict.fell
+    return passed
+
+
+async def _weighed(of: EvalSet, scores: SetScores, settings: Settings) -> list[Worth]:
+    async with open_service(settings) as service:
+        return await ablate(of, scores.results, service)
 
 
 def _tell_failures(found: Sequence[SetScores]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from eval.ablation import Worth
 from eval.scores import FINAL, SetScores
 
 _SHOWN = ("ndcg@10", "recall@10", "hit@10", "mrr@10")
@@ -40,6 +41,24 @@ def floors_table(found: Sequence[SetScores]) -> Table:
         for row in _rows(scores):
             table.add_row(*row)
     return table
+
+
+def ablation_table(found: Sequence[Worth]) -> Table:
+    """In points of nDCG@10: what is lost when a stage is left out, `+` or `-` where that is more
+    than chance (paired bootstrap, 95 %), `!` where the stage lowers the set."""
+    stages = list(dict.fromkeys(worth.stage for worth in found))
+    table = Table(box=None, padding=(0, 2), title="what each stage adds", title_justify="left")
+    for heading in ("set", *stages):
+        table.add_column(heading, justify="left" if heading == "set" else "right")
+    for dataset in dict.fromkeys(worth.dataset for worth in found):
+        cells = {worth.stage: _cell(worth) for worth in found if worth.dataset == dataset}
+        table.add_row(dataset, *(cells.get(stage, "") for stage in stages))
+    return table
+
+
+def _cell(worth: Worth) -> str:
+    mark = "[red]![/]" if worth.harms else worth.difference.sign
+    return f"{worth.difference.value * 100:+.1f}{mark}"
 
 
 def _rows(scores: SetScores) -> list[tuple[str, ...]]:

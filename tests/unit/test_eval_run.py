@@ -9,9 +9,11 @@ from serving import TENANT, fill, memory_stores, prepared, service_on
 
 from cluster.filters import Eq
 from cluster.model import Metadata
+from eval.ablation import ablate
 from eval.records import Record
+from eval.replay import replayed
 from eval.results import About, Results
-from eval.run import ask_all
+from eval.run import ask, ask_all
 from eval.scores import score
 from eval.sets import Asked, Corpus, EvalSet
 from serve.service import Service
@@ -92,3 +94,38 @@ async def test_what_was_heard_of_one_question_is_not_told_of_another() -> None:
     first = {record.question_id: record.stages["keyword"][0][1] for record in kept}
     wanted = ["lease", "vector", "retry"] * 5
     assert first == {f"q{number}": path for number, path in enumerate(wanted)}
+
+
+async def test_replaying_what_was_kept_gives_the_same_passages() -> None:
+    service = await served()
+    kept: list[Record] = []
+    await ask_all(SET.questions, service, of=SET, keep=kept.append)
+    for record in kept:
+        asked = next(each for each in SET.questions if each.question_id == record.question_id)
+        again = await ask(asked, replayed(service, record), of=SET)
+        assert again.stages["final"] == record.stages["final"]
+
+
+async def test_a_replayed_channel_is_not_asked() -> None:
+    service = await served()
+    kept: list[Record] = []
+    await ask_all(SET.questions[:1], service, of=SET, keep=kept.append)
+    one = kept[0].channels["semantic"].listed[:1]
+    short = replace(
+        kept[0],
+        channels={name: replace(each, listed=one) for name, each in kept[0].channels.items()},
+    )
+    again = await ask(SET.questions[0], replayed(service, short), of=SET)
+    assert [chunk for chunk, _, _ in again.stages["final"]] == [one[0][0]]
+
+
+async def test_each_stage_is_weighed_on_the_same_questions() -> None:
+    service = await served()
+    kept: list[Record] = []
+    await ask_all(SET.questions[:1], service, of=SET, keep=kept.append)
+    about = About(dataset="tiny", data="", fingerprint="", settings={}, code="")
+    worths = await ablate(SET, Results(about=about, records=tuple(kept)), service)
+    by_stage = {worth.stage: worth for worth in worths}
+    assert {"keyword", "semantic", "rerank", "windows", "bonuses", "tail guard"} <= set(by_stage)
+    assert by_stage["keyword"].with_it == 1.0
+    assert all(worth.difference.questions == 1 for worth in worths)

@@ -1,0 +1,199 @@
+"""What is each stage worth? The kept lists of the channels go through the pipeline once more,
+each time without one of the stages; no index is asked, no question encoded twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from cluster.model import Scope
+from eval.metrics import per_question
+from eval.recording import remembering
+from eval.records import Record
+from eval.replay import replayed
+from eval.results import Results
+from eval.run import AT_ONCE, TOP_K, as_question, patient
+from eval.scores import Values
+from eval.sets import Asked, EvalSet
+from eval.significance import Difference, paired
+from rerank.citations import CitedPassage
+from rerank.fusion import FusionMethod
+from serve.plan.plan import QueryPlan
+from serve.service import Service
+
+SERVED = "served"
+MEASURE = "ndcg@10"
+HARM = 0.005
+"""A stage may not lower a set by more than this."""
+
+_DEEP = 100
+"""So many passages are looked at where bonuses are taken off again."""
+
+
+def without_channel(plan: QueryPlan, *, name: str) -> QueryPlan:
+    """The plan as it is where it asks nothing else: a question always has one channel."""
+    rest = tuple(channel for channel in plan.channels if channel.name != name)
+    return replace(plan, channels=rest) if rest else plan
+
+
+def _reranked_by(plan: QueryPlan, *, name: Literal["none", "rules"]) -> QueryPlan:
+    return replace(plan, rerank=replace(plan.rerank, name=name))
+
+
+def _keeping_copies(plan: QueryPlan) -> QueryPlan:
+    return replace(plan, selection=replace(plan.selection, similar=1.0))
+
+
+def _tails_kept(plan: QueryPlan) -> QueryPlan:
+    return replace(plan, channels=tuple(replace(each, tail_cut=None) for each in plan.channels))
+
+
+def _unchanged(plan: QueryPlan) -> QueryPlan:
+    return plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """The pipeline with one thing changed. What it is worth is told against `against`."""
+
+    name: str
+    change: Callable[[QueryPlan], QueryPlan] = _unchanged
+    against: str = SERVED
+    fusion: FusionMethod | None = None
+    windows: bool = True
+    bonuses: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """What a set loses (a positive `difference`) when `stage` is left out."""
+
+    dataset: str
+    stage: str
+    with_it: float
+    without_it: float
+    difference: Difference
+
+    @property
+    def harms(self) -> bool:
+        return self.difference.value < -HARM
+
+
+VARIANTS = (
+    Variant(name=SERVED),
+    Variant(name="keyword", change=partial(without_channel, name="keyword")),
+    Variant(name="semantic", change=partial(without_channel, name="semantic")),
+    Variant(name="rerank", change=partial(_reranked_by, name="none")),
+    Variant(name="late interaction", change=partial(_reranked_by, name="rules")),
+    Variant(name="windows", windows=False),
+    Variant(name="bonuses", bonuses=False),
+    Variant(name="times", change=lambda plan: replace(plan, times=())),
+    Variant(name="exact terms", change=lambda plan: replace(plan, exact=())),
+    Variant(name="copies removed", change=_keeping_copies),
+    Variant(
+        name="fusion of ranks",
+        fusion="reciprocal_rank",
+        change=partial(_reranked_by, name="none"),
+        against="rerank",
+    ),
+    Variant(
+        name="tail guard",
+        fusion="reciprocal_rank",
+        change=lambda plan: _tails_kept(_reranked_by(plan, name="none")),
+        against="fusion of ranks",
+    ),
+)
+"""Each names the stage that is left out or exchanged. `rerank` off is what `fusion of ranks` is
+held against: there its figure tells what score fusion is worth more than ranks."""
+
+
+async def ablate(of: EvalSet, results: Results, service: Service) -> list[Worth]:
+    """One line a stage, over the questions of `results`, which were asked of this set."""
+    once = remembering(service)
+    asked = {each.question_id: each for each in of.questions}
+    qrels = {each.question_id: each.relevant for each in results.records}
+    values: dict[str, Values] = {}
+    for variant in (*VARIANTS, *_other_channels(results.records)):
+        run = await _run(variant, of, results.records, asked, once)
+        values[variant.name] = per_question(qrels, run)
+    return list(_worths(of.name, values, results.records))
+
+
+def _other_channels(records: Sequence[Record]) -> list[Variant]:
+    """The channels beside the two that always answer, where any question asked them."""
+    names = sorted({name for record in records for name in record.channels})
+    return [
+        Variant(name=f"channel {name}", change=partial(without_channel, name=name))
+        for name in names
+        if name not in ("keyword", "semantic")
+    ]
+
+
+async def _run(
+    variant: Variant,
+    of: EvalSet,
+    records: Sequence[Record],
+    asked: Mapping[str, Asked],
+    service: Service,
+) -> dict[str, list[str]]:
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(record: Record) -> list[str]:
+        async with slots:
+            return await _again(variant, of, record, asked[record.question_id], service)
+
+    found = await asyncio.gather(*(one(record) for record in records))
+    return {record.question_id: units for record, units in zip(records, found, strict=True)}
+
+
+async def _again(
+    variant: Variant, of: EvalSet, record: Record, asked: Asked, service: Service
+) -> list[str]:
+    """The units shown, best first."""
+    question = as_question(asked, scope=Scope(tenant=of.corpus.tenant), fusion=variant.fusion)
+    plan = variant.change(patient(await service.plan(question)))
+    if not variant.bonuses:
+        plan = replace(plan, limit=_DEEP)
+    found = await replayed(service, record, windows=variant.windows).search(plan)
+    passages: Sequence[CitedPassage] = found.passages
+    if not variant.bonuses:
+        passages = sorted(passages, key=_without_bonuses, reverse=True)[:TOP_K]
+    in_session = of.unit == "session"
+    units = (
+        each.citation.session if in_session and each.citation.session else each.citation.path
+        for each in passages
+    )
+    return list(dict.fromkeys(units))
+
+
+def _without_bonuses(passage: CitedPassage) -> float:
+    return passage.score - sum(passage.reasons.bonuses.values())
+
+
+def _worths(
+    dataset: str, values: Mapping[str, Values], records: Sequence[Record]
+) -> Iterator[Worth]:
+    against = {variant.name: variant.against for variant in VARIANTS}
+    for name in values:
+        if name == SERVED:
+            continue
+        full = _column(values[against.get(name, SERVED)], records)
+        less = _column(values[name], records)
+        yield Worth(
+            dataset=dataset,
+            stage=name,
+            with_it=sum(full) / len(full) if full else 0.0,
+            without_it=sum(less) / len(less) if less else 0.0,
+            difference=paired(full, less),
+        )
+
+
+def _column(values: Values, records: Sequence[Record]) -> list[float]:
+    return [values[record.question_id][MEASURE] for record in records]
+
+
+def as_json(worth: Worth) -> dict[str, Any]:
+    return {**asdict(worth), "harms": worth.harms}
