@@ -10,6 +10,7 @@ from contract.ledger import DocumentsContract
 from contract.ledger_filters import FiltersContract
 from contract.ledger_generations import GenerationsContract
 from contract.ledger_listings import ListingsContract
+from contract.ledger_lookups import LookupsContract
 from contract.ledger_operations import OperationsContract
 from contract.ledger_outbox import OutboxContract
 from contract.ledger_places import PlacesContract
@@ -29,6 +30,7 @@ class TestMemoryLedger(
     GenerationsContract,
     ReconcilingContract,
     UsageContract,
+    LookupsContract,
 ):
     @pytest.fixture
     def ledger(self) -> Ledger:

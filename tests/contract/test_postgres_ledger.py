@@ -20,6 +20,7 @@ from contract.ledger import DocumentsContract
 from contract.ledger_filters import FiltersContract
 from contract.ledger_generations import GenerationsContract
 from contract.ledger_listings import ListingsContract
+from contract.ledger_lookups import LookupsContract
 from contract.ledger_operations import OperationsContract
 from contract.ledger_outbox import OutboxContract
 from contract.ledger_places import PlacesContract
@@ -54,6 +55,7 @@ class LedgerContract(
     GenerationsContract,
     ReconcilingContract,
     UsageContract,
+    LookupsContract,
 ):
     """All of the contract."""
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from cluster.filters import Eq
 from cluster.model import ApiKey, Generation, ItemProblem, Run, Scope, Turn
-from cluster.stores.protocols import Ledger
+from cluster.stores.protocols import Ledger, Shown, UsageReport
 from contract.samples import (
     DIM,
     FINGERPRINT,
@@ -102,6 +102,11 @@ KEY = ApiKey(
     created_at=NOW,
 )
 PACKED = b"\x01\x00\xff packed \\ token vectors"
+TOLD = CHINESE.chunks[0].chunk_id
+USED = UsageReport(
+    search_id="srch_00000000000000000000000000", artifact="第一章.md", used=(TOLD,),
+    verdicts={TOLD: "outdated"},
+)  # fmt: skip
 REVOKED = replace(KEY, key_id="key-2", role="read", name="old", owner=None)
 
 
@@ -118,6 +123,8 @@ async def fill(ledger: Ledger) -> None:
         kept = vectors_of([CHINESE])
         await tx.vectors.put(kept, fingerprint=FINGERPRINT, tokens=dict.fromkeys(kept, PACKED))
         await tx.documents.delete(PORTS, [GONE.revision.document_id])
+        await tx.usage.count([Shown(tenant="harbour", owner="pilot", chunk_id=TOLD, times=3)])
+        await tx.usage.report(PORTS, USED, now=NOW)
     async with ledger.transaction() as tx:
         await tx.runs.start(RUN)
         await tx.runs.add_problems(RUN.run_id, [PROBLEM])
@@ -138,6 +145,7 @@ async def check(ledger: Ledger) -> None:
     await _check_documents(ledger)
     await _check_owed(ledger)
     await _check_operations(ledger)
+    await _check_usage(ledger)
 
 
 async def check_life(ledger: Ledger) -> None:
@@ -203,6 +211,16 @@ async def _check_operations(ledger: Ledger) -> None:
         assert await tx.keys.find("1" * 64) == KEY
         assert await tx.keys.find("2" * 64) is None
         assert {key.key_id for key in await tx.keys.all_of("harbour")} == {"key-1", "key-2"}
+
+
+async def _check_usage(ledger: Ledger) -> None:
+    """Schemas before 9 had none."""
+    async with ledger.transaction() as tx:
+        for usage in await tx.usage.of_document(PORTS, CHINESE.revision.document_id):
+            assert (usage.chunk_id, usage.shown, usage.used) == (TOLD, 3, 1)
+            assert (usage.used_in, usage.verdicts) == ((USED.artifact,), {"outdated": 1})
+        headed = await tx.lookups.headed(PORTS, ["start"], where=None, limit=9)
+        assert CHINESE.chunks[1].chunk_id in {one.id for one in headed}
 
 
 async def _counts(ledger: Ledger) -> dict[str, int]:

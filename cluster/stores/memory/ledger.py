@@ -14,6 +14,7 @@ from cluster.forget.key_files import KeyFile
 from cluster.stores.memory.documents import MemoryDocuments
 from cluster.stores.memory.forgetting import MemoryForgetJobs, MemoryForgetting
 from cluster.stores.memory.generations import MemoryGenerations
+from cluster.stores.memory.lookups import MemoryLookups
 from cluster.stores.memory.operations import (
     MemoryKeys,
     MemoryRuns,
@@ -42,6 +43,7 @@ class MemoryTransaction:
         self.generations = MemoryGenerations(state)
         self.reconciling = MemoryReconciling(state)
         self.rebuilds = MemoryRebuilds(state)
+        self.lookups = MemoryLookups(state)
         self.usage = MemoryUsage(state)
         self.writes = MemoryWrites(state)
 

@@ -19,6 +19,7 @@ from cluster.stores.postgres.forget_jobs import PostgresForgetJobs
 from cluster.stores.postgres.forgetting import PostgresForgetting
 from cluster.stores.postgres.generations import PostgresGenerations
 from cluster.stores.postgres.keys import PostgresKeys
+from cluster.stores.postgres.lookups import PostgresLookups
 from cluster.stores.postgres.migrate import migrate
 from cluster.stores.postgres.outbox import PostgresOutbox
 from cluster.stores.postgres.reconciling import PostgresRebuilds, PostgresReconciling
@@ -63,6 +64,7 @@ class PostgresTransaction:
         self.generations = PostgresGenerations(connection)
         self.reconciling = PostgresReconciling(connection)
         self.rebuilds = PostgresRebuilds(connection)
+        self.lookups = PostgresLookups(connection)
         self.usage = PostgresUsage(connection)
         self.writes = PostgresWrites(connection)
 

@@ -29,6 +29,7 @@ from cluster.stores.protocols.generations import (
 )
 from cluster.stores.protocols.indexes import TextIndex, TextRow, VectorIndex, VectorRow
 from cluster.stores.protocols.ledger import Lease, Ledger, Transaction
+from cluster.stores.protocols.lookups import Beside, Lookups, Named
 from cluster.stores.protocols.operations import Keys, Runs, Uploads
 from cluster.stores.protocols.outbox import (
     EVERYWHERE,
@@ -58,6 +59,7 @@ from cluster.stores.protocols.usage import (
 __all__ = [
     "EVERYWHERE",
     "Backlog",
+    "Beside",
     "Collections",
     "Comparable",
     "CountsCopies",
@@ -76,6 +78,8 @@ __all__ = [
     "Keys",
     "Lease",
     "Ledger",
+    "Lookups",
+    "Named",
     "Needles",
     "Outbox",
     "OutboxEntry",

@@ -9,6 +9,7 @@ from typing import Protocol
 from cluster.stores.protocols.documents import Documents, VectorCache
 from cluster.stores.protocols.forgetting import ForgetJobs, Forgetting
 from cluster.stores.protocols.generations import Generations
+from cluster.stores.protocols.lookups import Lookups
 from cluster.stores.protocols.operations import Keys, Runs, Uploads
 from cluster.stores.protocols.outbox import Outbox
 from cluster.stores.protocols.reconciling import Rebuilds, Reconciling
@@ -40,6 +41,8 @@ class Transaction(Protocol):
     def reconciling(self) -> Reconciling: ...
     @property
     def rebuilds(self) -> Rebuilds: ...
+    @property
+    def lookups(self) -> Lookups: ...
     @property
     def usage(self) -> Usage: ...
     @property

@@ -72,14 +72,19 @@ CREATE TRIGGER revisions_removed AFTER DELETE ON revisions
     REFERENCING OLD TABLE AS changed FOR EACH STATEMENT
     EXECUTE FUNCTION note_changed_revisions();
 
--- A name is looked up by its first word; what follows is compared afterwards.
+-- A name is looked up by its first word, and compared as a whole afterwards; as in
+-- `cluster.stores.names`.
+CREATE FUNCTION folded_name(name text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN lower(name COLLATE "C");
+CREATE FUNCTION first_word(name text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN substring(lower(name COLLATE "C") FROM E'^[^ \\t\u00A0\u3000(（<\\[【「]*');
+
 CREATE INDEX chunks_by_heading ON chunks
-    (hashtextextended(lower(split_part(heading_path[cardinality(heading_path)], ' ', 1)), 0))
+    (hashtextextended(first_word(heading_path[cardinality(heading_path)]), 0))
     WHERE cardinality(heading_path) > 0;
-CREATE INDEX revisions_by_title ON revisions
-    (tenant, hashtextextended(lower(split_part(title, ' ', 1)), 0))
+CREATE INDEX revisions_by_title ON revisions (tenant, hashtextextended(first_word(title), 0))
     WHERE state = 'visible' AND title <> '';
-CREATE INDEX revisions_by_tag ON revisions USING gin (tags) WHERE state = 'visible' AND tags <> '{}';
-CREATE INDEX revisions_by_turn ON revisions
-    (tenant, hashtextextended(session, 0), turn_ordinal DESC, document_id)
+CREATE INDEX revisions_by_tag ON revisions USING gin (tags)
+    WHERE state = 'visible' AND tags <> '{}';
+CREATE INDEX revisions_by_turn ON revisions (tenant, hashtextextended(session, 0))
     WHERE state = 'visible' AND kind = 'turn';
