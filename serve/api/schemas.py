@@ -97,6 +97,13 @@ class SearchRequest(_Body):
     now: Annotated[
         AwareDatetime | None, Field(description="What counts as now; default: the clock.")
     ] = None
+    timezone: Annotated[
+        Plain,
+        Field(
+            description="In which times like yesterday are read; a name of the tz database.",
+            examples=["Asia/Shanghai"],
+        ),
+    ] = "UTC"
 
     @model_validator(mode="after")
     def _question_or_plan(self) -> Self:

@@ -17,6 +17,7 @@ from serve.api.schemas import Explanation, SearchAnswer, SearchRequest
 from serve.plan.as_json import plan_from_json, plan_json
 from serve.plan.plan import QueryPlan
 from serve.plan.planner import Question
+from serve.plan.times import zone_named
 from serve.retrieve import Retrieved
 from serve.service import Service
 
@@ -73,6 +74,7 @@ def _asked(
         scope=scope,
         limit=body.top_k,
         now=_in_utc(body.now or service.clock.now()),
+        zone=zone_named(body.timezone).key,
         deadline_s=_deadline_s(request, body, most=most),
         where=parse_filter(body.filter) if body.filter is not None else None,
         version=_version(body.version),

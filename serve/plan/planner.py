@@ -15,7 +15,8 @@ from cluster.text.terms import query_terms
 from rerank.fusion import FusionMethod
 from rerank.selection import USUAL_SELECTION, SelectionPlan
 from serve.plan.exact_terms import exact_terms, weighted
-from serve.plan.plan import ChannelPlan, Editions, QueryPlan
+from serve.plan.plan import MAX_TIMES, ChannelPlan, Editions, QueryPlan
+from serve.plan.times import find_times, zone_named
 from serve.plan.versions import KnownEdition, choose_editions, edition_filter
 
 CHANNELS = ("semantic", "keyword", "recent")
@@ -36,7 +37,8 @@ _RECENT = regex.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a caller may say. `channels` empty: the planner chooses."""
+    """What a caller may say. `channels` empty: the planner chooses. Times in the text are read
+    from `now` in `zone`, a name of the tz database."""
 
     text: str
     scope: Scope
@@ -47,6 +49,7 @@ class Question:
     version: str | None = None
     channels: tuple[str, ...] = ()
     fusion: FusionMethod = "score"
+    zone: str = "UTC"
     selection: SelectionPlan = USUAL_SELECTION
 
 
@@ -73,6 +76,7 @@ def plan_question(question: Question, *, known: Known) -> QueryPlan:
         limit=question.limit,
         deadline_s=question.deadline_s,
         now=question.now,
+        zone=question.zone,
         selection=question.selection,
     )
     for rule in RULES:
@@ -87,6 +91,11 @@ def read_words(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan
 def find_exact_terms(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan:
     exact = exact_terms(plan.query)
     return replace(plan, exact=exact, terms=weighted(plan.terms, exact))
+
+
+def read_times(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan:
+    times = find_times(plan.query, now=plan.now, zone=zone_named(plan.zone))
+    return replace(plan, times=times[:MAX_TIMES])
 
 
 def pick_editions(plan: QueryPlan, question: Question, known: Known) -> QueryPlan:
@@ -121,4 +130,4 @@ def pick_channels(plan: QueryPlan, question: Question, _known: Known) -> QueryPl
     return replace(plan, channels=chosen, notes=(*plan.notes, *notes))
 
 
-RULES: tuple[Rule, ...] = (read_words, find_exact_terms, pick_editions, pick_channels)
+RULES: tuple[Rule, ...] = (read_words, find_exact_terms, read_times, pick_editions, pick_channels)

@@ -1,0 +1,173 @@
+"""Stretches between two times, and those open at one side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from serve.plan.time_fields import Clock, Fields, dated, ends_of_clock, placed
+from serve.plan.time_mention import Bound, Grain, TimeKind
+from serve.plan.time_units import DAY, Ground, Period, Unplaced, moved, unit_at
+
+SHORT = frozenset({"second", "minute", "hour"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the words from `start` to `end` mean, in local time; `None` is open."""
+
+    start: int
+    end: int
+    kind: TimeKind
+    grain: Grain
+    begins: datetime | None = None
+    ends: datetime | None = None
+    bound: Bound = "in"
+
+
+def between(first: Fields, last: Fields, ground: Ground) -> Period:
+    """From `first` to `last`; what one side leaves out is taken from the other."""
+    first, last = _shared(first, last)
+    if first.clock is not None or last.clock is not None:
+        return _between_clocks(first, last, ground)
+    start, end = placed(first, ground), None
+    end = placed(last, ground) if last.base is not None else _following(last, start, ground)
+    if start.start >= end.end and first.year is None and first.base is None:
+        start = _before(first, end, ground)
+    return _whole(start, end, ground)
+
+
+def _whole(start: Period, end: Period, ground: Ground) -> Period:
+    last = end.end if ground.says.whole_end or _is_part(end) else end.start
+    if last <= start.start:
+        last = end.end
+    if last <= start.start:
+        raise Unplaced
+    return Period(start.start, last, end.grain)
+
+
+def _is_part(period: Period) -> bool:
+    """Its early, middle or late part: that ends where it ends."""
+    return period.end != unit_at(period.start, period.grain).end
+
+
+def _shared(first: Fields, last: Fields) -> tuple[Fields, Fields]:
+    if first.month is None and first.day is not None and last.month is not None:
+        first = replace(first, month=last.month, lunar=last.lunar)
+    if first.year is None and first.base is None and last.year is not None:
+        first = replace(first, year=None if _later(first, last) else last.year)
+        if first.year is None:
+            first = replace(first, year=(last.year or 0) - 1)
+    if last.month is None and last.day is not None and first.month is not None:
+        wraps = first.day is not None and last.day < first.day
+        last = replace(last, month=first.month % 12 + 1 if wraps else first.month)
+    for each in ("quarter", "half", "edge"):
+        _ = each
+    return first, last
+
+
+def _later(first: Fields, last: Fields) -> bool:
+    if not first.dated or first.month is None or last.month is None:
+        return False
+    return (first.month, first.day or 0) > (last.month, last.day or 31)
+
+
+def _following(said: Fields, start: Period, ground: Ground) -> Period:
+    """The first such time that does not end before `start` begins."""
+    if said.year is not None or not said.dated:
+        return placed(said, ground)
+    from_there = replace(
+        ground, now=start.start, says=replace(ground.says, prefer="future", last_weekday="nearest")
+    )
+    if said.weekday is not None and said.day is None:
+        return placed(replace(said, which=None), from_there)
+    return placed(said, from_there)
+
+
+def _before(said: Fields, end: Period, ground: Ground) -> Period:
+    return placed(said, replace(ground, now=end.start, says=replace(ground.says, prefer="past")))
+
+
+def _between_clocks(first: Fields, last: Fields, ground: Ground) -> Period:
+    day = _day_of(first, last, ground)
+    first, last = _same_half(first, last)
+    start = placed(_on(first, day), ground)
+    end_day = dated(last, ground) if last.dated else day
+    end = placed(_on(last, end_day), ground)
+    if end.start < start.start and not last.dated:
+        noon = replace(last.clock, pm=True) if last.clock and last.clock.pm is None else None
+        later = placed(_on(replace(last, clock=noon), end_day), ground) if noon else end
+        end = later if later.start > start.start else placed(_on(last, _next(end_day)), ground)
+    close = ends_of_clock(end, ground) if last.clock is not None else end.end
+    if close <= start.start:
+        raise Unplaced
+    return Period(start.start, close, end.grain)
+
+
+def _next(day: Period) -> Period:
+    return Period(day.start + DAY, day.end + DAY, "day")
+
+
+def _on(said: Fields, day: Period) -> Fields:
+    return Fields(
+        base=replace(day, grain="day"),
+        clock=said.clock,
+        part=said.part,
+        minutes_ahead=said.minutes_ahead,
+    )
+
+
+def _day_of(first: Fields, last: Fields, ground: Ground) -> Period:
+    if first.dated:
+        return dated(first, ground)
+    if last.dated:
+        return dated(last, ground)
+    start = placed(first, ground).start if first.clock else ground.now
+    return unit_at(start, "day")
+
+
+def _same_half(first: Fields, last: Fields) -> tuple[Fields, Fields]:
+    """ "3 to 5 pm" begins in the afternoon, "11 to 1 pm" before noon."""
+    a, b = first.clock, last.clock
+    part = first.part or last.part
+    if first.part is None and not first.dated:
+        first = replace(first, part=part)
+    if last.part is None and not last.dated:
+        last = replace(last, part=part)
+    if a is None or b is None or a.pm is not None or a.exact or b.pm is None:
+        return first, last
+    if first.part is not None:
+        return first, last
+    late = b.pm and (a.hour % 12, a.minute or 0) < (b.hour % 12, b.minute or 0)
+    return replace(first, clock=replace(a, pm=late)), last
+
+
+def open_at(said: Fields, bound: Bound, ground: Ground) -> Period | None:
+    """`None`: it has no such side. The open side of the period is the edge of the calendar; ask
+    `sides`."""
+    return placed(said, ground) if bound else None
+
+
+def sides(
+    period: Period, bound: Bound, ground: Ground, *, timed: bool = False
+) -> tuple[datetime | None, datetime | None]:
+    """Beginning and end of what lies before, until, after or since the period."""
+    says = ground.says
+    now = ground.now if says.until_from_now else None
+    if bound == "since":
+        return period.start, None
+    if bound == "after":
+        long = period.grain not in {*SHORT, "day"}
+        whole = says.after == "end" or (says.after == "long" and long)
+        return (period.end if whole and not timed else period.start), None
+    if bound == "until":
+        return now, period.start if timed or not says.until_holds else period.end
+    return (now if now is not None and period.start > now else None), period.start
+
+
+def clock_at(hour: int, minute: int | None = None, *, pm: bool | None = None) -> Clock:
+    return Clock(hour=hour, minute=minute, pm=pm, exact=hour > 12 or hour == 0)
+
+
+def day_after(period: Period, count: int) -> Period:
+    return unit_at(moved(period.start, count, "day"), "day")
