@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cluster.errors import DeadlineExceeded, InvalidRequest, ModelError, Overloaded, StoreError
-from cluster.filters import AllOf, Eq, Filter, In
+from cluster.filters import Eq, In
 from cluster.model import ChannelFailure
 from rerank.citations import CitedPassage
 from rerank.selection import USUAL_SELECTION, SelectionPlan
@@ -30,11 +30,12 @@ from serve.context import (
 )
 from serve.context_parts import STANDING_TAGS, Label, label_of
 from serve.counting import CountTokens
-from serve.plan.planner import Question
+from serve.plan.plan import Editions, QueryPlan
 from serve.retrieve import Retrieved
 from serve.service import Service
 
 MAX_STANDING = 20
+SEMANTIC = "semantic"
 MAX_SESSION_TURNS = 12
 
 
@@ -54,30 +55,30 @@ class Context:
 
 async def context_for(
     service: Service,
-    question: Question,
+    plan: QueryPlan,
     *,
     constraints: Sequence[str] = (),
     session: str | None = None,
     passed_s: float = 0.0,
 ) -> Context:
-    """`question.selection` has the budget. Errors as of `Service.search`; `ModelError` when no
+    """`plan.selection` has the budget. Errors as of `Service.search`; `ModelError` when no
     encoder can count."""
-    selection = question.selection
+    selection = plan.selection
     if selection.budget_tokens is None or selection.room_tokens is None:
         raise InvalidRequest("a context needs a budget of tokens")
     count = service.generations.searched.count
     if count is None:
         raise ModelError("this encoder cannot count tokens, so no context fits a budget exactly")
     found, standing, said = await asyncio.gather(
-        service.search(question, passed_s=passed_s),
-        _standing(service, question, passed_s=passed_s),
-        _said(service, question, session=session),
+        service.search(plan, passed_s=passed_s),
+        _standing(service, plan, passed_s=passed_s),
+        _said(service, plan, session=session),
     )
     others = [*standing[0], *said[0]]
     labelled = _labelled([*others, *found.passages], session=session)
     pieces = pieces_of(labelled, constraints=constraints)
     made, tokens = await assemble(
-        pieces, count=count, room_tokens=selection.room_tokens, language=found.plan.language
+        pieces, count=count, room_tokens=selection.room_tokens, language=plan.language
     )
     return Context(
         assembled=made,
@@ -112,15 +113,20 @@ def _labelled(
 
 
 async def _standing(
-    service: Service, question: Question, *, passed_s: float
+    service: Service, plan: QueryPlan, *, passed_s: float
 ) -> tuple[tuple[CitedPassage, ...], tuple[ChannelFailure, ...]]:
+    """Whatever the question's filters and versions are."""
+    channels = tuple(each for each in plan.channels if each.name == SEMANTIC)
+    if not channels:
+        return (), ()
     tagged = replace(
-        question,
-        where=_both(question.where, In("tags", STANDING_TAGS)),
-        channels=("semantic",),
-        version=None,
+        plan,
+        where=In("tags", STANDING_TAGS),
+        editions=Editions(),
+        channels=channels,
         limit=MAX_STANDING,
-        selection=_plain(question.selection),
+        selection=_plain(plan.selection),
+        notes=(),
     )
     try:
         found = await service.search(tagged, passed_s=passed_s)
@@ -130,28 +136,23 @@ async def _standing(
 
 
 async def _said(
-    service: Service, question: Question, *, session: str | None
+    service: Service, plan: QueryPlan, *, session: str | None
 ) -> tuple[tuple[CitedPassage, ...], tuple[ChannelFailure, ...]]:
     """In the order in which it was said."""
     if session is None:
         return (), ()
-    scope, ledger = question.scope, service.ledger
+    ledger = service.ledger
     try:
-        async with ledger.transaction() as tx:
+        async with asyncio.timeout(plan.deadline_s), ledger.transaction() as tx:
             last = await tx.documents.recent(
-                scope, where=Eq("session", session), limit=MAX_SESSION_TURNS
+                plan.scope, where=Eq("session", session), limit=MAX_SESSION_TURNS
             )
-            stored = await tx.documents.visible(scope, [chunk_id for chunk_id, _ in last])
-        plan = await service.plan(replace(question, selection=_plain(question.selection)))
+            stored = await tx.documents.visible(plan.scope, [chunk_id for chunk_id, _ in last])
         order = [stored[chunk_id] for chunk_id, _ in reversed(last) if chunk_id in stored]
         return await cite_stored(plan, ledger, order), ()
-    except StoreError as error:
-        return (), (ChannelFailure(channel="session", reason=str(error)),)
+    except (StoreError, TimeoutError) as error:
+        return (), (ChannelFailure(channel="session", reason=str(error) or "late"),)
 
 
 def _plain(selection: SelectionPlan) -> SelectionPlan:
     return replace(USUAL_SELECTION, quotes=selection.quotes, similar=selection.similar)
-
-
-def _both(one: Filter | None, other: Filter) -> Filter:
-    return other if one is None else AllOf((one, other))

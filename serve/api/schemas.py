@@ -17,11 +17,19 @@ from pydantic import (
 
 from cluster.model import ChannelFailure, ItemProblem
 from cluster.stores.protocols import DocumentSummary
-from rerank.citations import Citation, CitedPassage
+from rerank.budget import Spent
+from rerank.citations import AlsoIn, Citation, CitedPassage, Shortened
 from rerank.fusion import FusionMethod
+from rerank.quoting import Quote
+from rerank.roles import EvidenceRole
+from rerank.selection import MAX_BUDGET, MIN_BUDGET, View
+from rerank.views import Card, ClaimEvidence
+from serve.context import ContextItem, LeftOut
 
 MAX_QUERY_CHARS = 8192
 MAX_TOP_K = 100
+MAX_CLAIMS = 8
+MAX_CONSTRAINTS = 32
 BESIDE_A_PLAN = frozenset({"plan", "explain", "deadline_ms"})
 
 
@@ -45,6 +53,17 @@ def _plain(text: str) -> str:
 
 
 Plain = Annotated[str, Field(max_length=1024), AfterValidator(_plain)]
+
+
+BudgetTokens = Annotated[
+    int,
+    Field(
+        strict=True,
+        ge=MIN_BUDGET,
+        le=MAX_BUDGET,
+        description="Tokens of the encoder for all texts; a part of them stays in reserve.",
+    ),
+]
 
 
 class _Body(BaseModel):
@@ -90,6 +109,18 @@ class SearchRequest(_Body):
         Field(min_length=1, max_length=3, description="Only these; default: as fits."),
     ] = None
     fusion: FusionMethod = "score"
+    view: Annotated[
+        View,
+        Field(
+            description="`researcher`: cards; `writer`: a context; `reviewer`: only the evidence "
+            "of each claim."
+        ),
+    ] = "plain"
+    budget_tokens: BudgetTokens | None = None
+    claims: Annotated[
+        list[Annotated[str, AfterValidator(_question)]] | None,
+        Field(min_length=1, max_length=MAX_CLAIMS, description="Of a reviewer; else the query."),
+    ] = None
     explain: Annotated[bool, Field(strict=True, description="Add the plan and rankings.")] = False
     deadline_ms: Annotated[
         int | None, Field(strict=True, ge=20, le=60_000, description="Time for the answer.")
@@ -112,6 +143,8 @@ class SearchRequest(_Body):
         beside = sorted(self.model_fields_set - BESIDE_A_PLAN)
         if self.plan is not None and beside:
             raise ValueError(f"a plan says all; send no {beside[0]} beside it, or no plan")
+        if self.claims is not None and self.view != "reviewer":
+            raise ValueError("claims belong to the view reviewer; ask for it, or leave them out")
         return self
 
 
@@ -123,9 +156,38 @@ class Explanation(BaseModel):
     fused: tuple[str, ...]
 
 
+class ContextReference(BaseModel):
+    """What `[number]` in the context stands for; `line` is its line there."""
+
+    number: int
+    line: str
+    citation: Citation
+    quote: Quote
+    role: EvidenceRole
+    also_in: tuple[AlsoIn, ...]
+    shortened: Shortened | None
+
+
+class ContextText(BaseModel):
+    """`text` has `tokens` of the encoder `counted_by`, at most `room_tokens`: the budget without
+    its reserve. `items` are its lines, what binds first; `left_out` found no room."""
+
+    text: str
+    language: Literal["en", "zh"]
+    tokens: int
+    room_tokens: int
+    budget_tokens: int
+    counted_by: str
+    items: tuple[ContextItem, ...]
+    references: tuple[ContextReference, ...]
+    left_out: tuple[LeftOut, ...]
+
+
 class SearchAnswer(BaseModel):
     """`failures` names channels that gave nothing; then the answer is partial. `generation` is
-    the fingerprint of the encoder whose vectors were searched."""
+    the fingerprint of the encoder whose vectors were searched. `spent` is there where a budget
+    or a view chose; `cards`, `context` or `evidence` stand in the place of `results` where a
+    view asks for them."""
 
     query: str
     language: str
@@ -135,6 +197,10 @@ class SearchAnswer(BaseModel):
     timings_ms: Mapping[str, float]
     request_id: str
     generation: str
+    spent: Spent | None = None
+    cards: tuple[Card, ...] | None = None
+    context: ContextText | None = None
+    evidence: tuple[ClaimEvidence, ...] | None = None
     explanation: Explanation | None = None
 
 
@@ -345,3 +411,60 @@ class ReceiptKey(BaseModel):
     algorithm: str = "Ed25519"
     public_key: str
     pem: str
+
+
+class ContextRequest(_Body):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "query": "How often is a failed job retried?",
+                    "budget_tokens": 1500,
+                    "constraints": ["Answer in two sentences."],
+                    "filter": {"product": "tidepool"},
+                }
+            ]
+        },
+    )
+
+    query: Annotated[str, AfterValidator(_question)]
+    budget_tokens: BudgetTokens | None = None
+    constraints: Annotated[
+        list[Annotated[str, AfterValidator(_question)]],
+        Field(max_length=MAX_CONSTRAINTS, description="What must be kept to; they come first."),
+    ] = []
+    session: Annotated[
+        Plain | None, Field(description="Whose last turns are facts of this session.")
+    ] = None
+    top_k: Annotated[int, Field(strict=True, ge=1, le=MAX_TOP_K)] = 20
+    filter: Annotated[dict[str, Any] | None, Field(description="As of a search.")] = None
+    version: Annotated[Plain | None, Field(description="As of a search.")] = None
+    explain: Annotated[bool, Field(strict=True, description="Add the plan and rankings.")] = False
+    deadline_ms: Annotated[
+        int | None, Field(strict=True, ge=20, le=60_000, description="Time for the answer.")
+    ] = None
+    now: Annotated[
+        AwareDatetime | None, Field(description="What counts as now; default: the clock.")
+    ] = None
+    timezone: Annotated[
+        Plain,
+        Field(
+            description="In which times like yesterday are read; a name of the tz database.",
+            examples=["Asia/Shanghai"],
+        ),
+    ] = "UTC"
+
+
+class ContextAnswer(BaseModel):
+    """`failures` names what gave nothing; then the context is partial."""
+
+    query: str
+    language: str
+    context: ContextText
+    notes: tuple[str, ...]
+    failures: tuple[ChannelFailure, ...]
+    timings_ms: Mapping[str, float]
+    request_id: str
+    generation: str
+    explanation: Explanation | None = None

@@ -13,15 +13,25 @@ from cluster.model import Scope
 from serve.api.auth import Reader, TheService, scope_of
 from serve.api.documented import problems
 from serve.api.problems import passed_s, request_id_of
-from serve.api.schemas import Explanation, SearchAnswer, SearchRequest
+from serve.api.schemas import (
+    ContextReference,
+    ContextText,
+    Explanation,
+    SearchAnswer,
+    SearchRequest,
+)
+from serve.contexts import Context
 from serve.plan.as_json import plan_from_json, plan_json
 from serve.plan.plan import QueryPlan
 from serve.plan.planner import Question
 from serve.plan.times import zone_named
 from serve.retrieve import Retrieved
+from serve.selecting import limit_of, selection_of
 from serve.service import Service
+from serve.viewing import Viewed, view
 
 router = APIRouter(tags=["search"])
+ONLY_SOMETIMES = ("spent", "cards", "context", "evidence", "explanation")
 MARGIN = 0.9
 """Answer a little before Ray's proxy, which reads the same header, gives up."""
 
@@ -38,26 +48,61 @@ async def search(
     """Passages that answer the question, each with the exact place it comes from, its
     version and date, whether it may be quoted, and why it was found."""
     question = _asked(request, body, scope=scope_of(key), service=service)
-    found = await service.search(question, passed_s=passed_s(request))
-    answer = answer_of(found, request_id=request_id_of(request), explain=body.explain)
-    text = answer.model_dump_json(exclude={"explanation"} if not body.explain else None)
-    return Response(text, media_type="application/json")
-
-
-def answer_of(found: Retrieved, *, request_id: str, explain: bool) -> SearchAnswer:
-    explanation = Explanation(
-        plan=plan_json(found.plan), rankings=found.rankings, fused=found.fused
+    viewed = await view(
+        service, question, claims=tuple(body.claims or ()), passed_s=passed_s(request)
     )
+    answer = answer_of(viewed, request_id=request_id_of(request), explain=body.explain)
+    absent = {name for name in ONLY_SOMETIMES if getattr(answer, name) is None}
+    return Response(answer.model_dump_json(exclude=absent), media_type="application/json")
+
+
+def answer_of(viewed: Viewed, *, request_id: str, explain: bool) -> SearchAnswer:
+    found, context = viewed.found, viewed.context
+    plain = viewed.cards is None and viewed.evidence is None and context is None
     return SearchAnswer(
         query=found.plan.query,
         language=found.plan.language,
-        results=found.passages,
+        results=found.passages if plain else (),
         notes=found.notes,
-        failures=found.failures,
+        failures=context.failures if context else found.failures,
         timings_ms=found.timings_ms,
         request_id=request_id,
         generation=found.generation,
-        explanation=explanation if explain else None,
+        spent=found.spent,
+        cards=viewed.cards,
+        context=context_text(context) if context else None,
+        evidence=viewed.evidence,
+        explanation=explanation_of(found) if explain else None,
+    )
+
+
+def explanation_of(found: Retrieved) -> Explanation:
+    return Explanation(plan=plan_json(found.plan), rankings=found.rankings, fused=found.fused)
+
+
+def context_text(context: Context) -> ContextText:
+    made = context.assembled
+    return ContextText(
+        text=made.text,
+        language=made.language,
+        tokens=context.tokens,
+        room_tokens=context.room_tokens,
+        budget_tokens=context.budget_tokens,
+        counted_by=context.counted_by,
+        items=made.items,
+        references=tuple(
+            ContextReference(
+                number=each.number,
+                line=each.line,
+                citation=each.passage.citation,
+                quote=each.passage.quote,
+                role=each.passage.role,
+                also_in=each.passage.also_in,
+                shortened=each.passage.shortened,
+            )
+            for each in made.references
+        ),
+        left_out=made.left_out,
     )
 
 
@@ -68,36 +113,41 @@ def _asked(
     most = service.settings.serve.deadline_s
     if body.plan is not None:
         plan = plan_from_json(body.plan, scope=scope)
-        return replace(plan, deadline_s=_deadline_s(request, body, most=plan.deadline_s))
+        return replace(
+            plan, deadline_s=deadline_of(request, body.deadline_ms, most=plan.deadline_s)
+        )
     return Question(
         text=(body.query or "").strip(),
         scope=scope,
-        limit=body.top_k,
-        now=_in_utc(body.now or service.clock.now()),
+        limit=limit_of(body.view, body.top_k if "top_k" in body.model_fields_set else None),
+        now=in_utc(body.now or service.clock.now()),
         zone=zone_named(body.timezone).key,
-        deadline_s=_deadline_s(request, body, most=most),
+        deadline_s=deadline_of(request, body.deadline_ms, most=most),
         where=parse_filter(body.filter) if body.filter is not None else None,
-        version=_version(body.version),
+        version=version_of(body.version),
         channels=tuple(body.channels or ()),
         fusion=body.fusion,
+        selection=selection_of(
+            body.view, budget_tokens=body.budget_tokens, settings=service.settings.selection
+        ),
     )
 
 
-def _in_utc(now: datetime) -> datetime:
+def in_utc(now: datetime) -> datetime:
     try:
         return now.astimezone(UTC)
     except OverflowError as error:
         raise InvalidRequest("now: before the year 1 or after 9999 in UTC") from error
 
 
-def _version(text: str | None) -> str | None:
+def version_of(text: str | None) -> str | None:
     if text is not None and not text.strip():
         raise InvalidRequest("version: blank; name one such as 7.5, or leave it out")
     return text.strip() if text is not None else None
 
 
-def _deadline_s(request: Request, body: SearchRequest, *, most: float) -> float:
-    asked_s = body.deadline_ms / 1000 if body.deadline_ms is not None else most
+def deadline_of(request: Request, deadline_ms: int | None, *, most: float) -> float:
+    asked_s = deadline_ms / 1000 if deadline_ms is not None else most
     header = request.headers.get("x-request-timeout-seconds")
     if header is None:
         return asked_s
