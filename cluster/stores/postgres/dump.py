@@ -213,7 +213,7 @@ async def _drop(connection: Connection) -> None:
 async def _make(connection: Connection, steps: Sequence[Migration]) -> None:
     await _do(connection, "make_applied")
     for step in steps:
-        await _execute(connection, step.text.encode())
+        await _execute(connection, step.in_one_transaction.encode())
         await _do(connection, "note_applied", {"version": step.version, "name": step.name})
     for table in await _own_tables(connection):
         empty = sql.SQL("TRUNCATE {} CASCADE").format(sql.Identifier(table.name))

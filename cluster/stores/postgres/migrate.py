@@ -31,6 +31,9 @@ LOCK_TRIES = 5
 
 PAUSE_S = 0.5
 
+CONCURRENTLY = " CONCURRENTLY"
+"""In a step that builds or drops indexes, and does nothing else."""
+
 _TABLE = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     version integer NOT NULL,
@@ -57,6 +60,20 @@ class Migration:
     step: Literal["pre", "post"]
     name: str
     text: str
+
+    @property
+    def statements(self) -> list[str]:
+        """One by one, where the step builds or drops indexes while others write: that does not
+        fit into a transaction. Such a step has nothing else and can be done again. Empty for all
+        other steps."""
+        if CONCURRENTLY not in self.text:
+            return []
+        return [one for one in self.text.split(";\n") if one.strip()]
+
+    @property
+    def in_one_transaction(self) -> str:
+        """The same for a database that nobody else writes to."""
+        return self.text.replace(CONCURRENTLY, "")
 
 
 async def migrate(url: str, settings: PostgresSettings, *, finish: bool = False) -> list[str]:
@@ -201,9 +218,18 @@ async def _apply_with_patience(connection: Connection, migration: Migration) -> 
 
 
 async def _apply(connection: Connection, migration: Migration) -> None:
+    if migration.statements:
+        for statement in migration.statements:
+            await connection.execute(statement.encode())
+        await _note(connection, migration)
+        return
     async with connection.transaction():
         await connection.execute(migration.text.encode())
-        await connection.execute(
-            "INSERT INTO schema_migrations (version, name) VALUES (%s, %s)",
-            (migration.version, migration.name),
-        )
+        await _note(connection, migration)
+
+
+async def _note(connection: Connection, migration: Migration) -> None:
+    await connection.execute(
+        "INSERT INTO schema_migrations (version, name) VALUES (%s, %s)",
+        (migration.version, migration.name),
+    )

@@ -1,5 +1,5 @@
--- What became of passages that were shown, how far a tenant's data has moved on, and look-ups by
--- names. Ids, counts and names of artifacts; no question and no content.
+-- What became of passages that were shown, and how far a tenant's data has moved on. Ids, counts
+-- and names of artifacts; no question and no content.
 
 -- In how many answers a passage was shown. `owner` is empty for those who asked without one.
 CREATE TABLE usage_counts (
@@ -78,13 +78,3 @@ CREATE FUNCTION folded_name(name text) RETURNS text LANGUAGE sql IMMUTABLE PARAL
     RETURN lower(name COLLATE "C");
 CREATE FUNCTION first_word(name text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN substring(lower(name COLLATE "C") FROM E'^[^ \\t\u00A0\u3000(（<\\[【「]*');
-
-CREATE INDEX chunks_by_heading ON chunks
-    (hashtextextended(first_word(heading_path[cardinality(heading_path)]), 0))
-    WHERE cardinality(heading_path) > 0;
-CREATE INDEX revisions_by_title ON revisions (tenant, hashtextextended(first_word(title), 0))
-    WHERE state = 'visible' AND title <> '';
-CREATE INDEX revisions_by_tag ON revisions USING gin (tags)
-    WHERE state = 'visible' AND tags <> '{}';
-CREATE INDEX revisions_by_turn ON revisions (tenant, hashtextextended(session, 0))
-    WHERE state = 'visible' AND kind = 'turn';
