@@ -38,10 +38,10 @@ def _question(text: str) -> str:
         raise ValueError(f"{len(text):,} characters; a question may have {MAX_QUERY_CHARS:,}")
     if not text.strip():
         raise ValueError("the question is blank; write one")
-    return _plain(text)
+    return plain_text(text)
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """What every store and every answer can hold."""
     if "\0" in text:
         raise ValueError("NUL is not allowed here; remove it")
@@ -52,7 +52,7 @@ def _plain(text: str) -> str:
     return text
 
 
-Plain = Annotated[str, Field(max_length=1024), AfterValidator(_plain)]
+Plain = Annotated[str, Field(max_length=1024), AfterValidator(plain_text)]
 
 
 BudgetTokens = Annotated[
@@ -248,7 +248,7 @@ class TextUpload(_Body):
         },
     )
 
-    text: Annotated[str, Field(min_length=1), AfterValidator(_plain)]
+    text: Annotated[str, Field(min_length=1), AfterValidator(plain_text)]
     name: Annotated[
         str,
         Field(
@@ -256,7 +256,7 @@ class TextUpload(_Body):
             max_length=1024,
             description="Path of the document; the same name replaces.",
         ),
-        AfterValidator(_plain),
+        AfterValidator(plain_text),
     ]
     source: Annotated[Plain | None, Field(description="Where it belongs; a name in it.")] = None
     media_type: Plain | None = None
@@ -343,7 +343,7 @@ class ForgetRequest(_Body):
             "stays open for other content; all others close the places, too."
         ),
     ]
-    value: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_plain)]
+    value: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(plain_text)]
     dry_run: Annotated[
         bool, Field(strict=True, description="Say what would go; change nothing.")
     ] = False

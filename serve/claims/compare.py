@@ -128,8 +128,9 @@ def _attribute(claim: Claim, unit: Unit, *, around: str) -> str | None:
 
 
 def _missing(claim: Claim, around: str) -> float:
-    """The share of the claim's words that stand nowhere around."""
-    wanted = claim.wording.terms - {"#denied"}
+    """The share of the claim's words that stand nowhere around; `the number of` says no more
+    than the figure does."""
+    wanted = claim.wording.terms - {"#denied", "#number"}
     if not wanted:
         return 0.0
     return len(wanted - read_wording(around).terms) / len(wanted)

@@ -12,6 +12,8 @@ from serve.claims.reading import Claim, bare_name, names_in
 from serve.claims.units import Unit
 
 Verdict = Literal["supported", "contradicted", "not_found"]
+MIN_TOLD_CHARS = 20
+"""A longer cell says something about its row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,16 @@ def judge(claim: Claim, evidence: Iterable[Evidence]) -> Judgement:
     return Judgement(verdict=directions.pop(), findings=deciding, why=deciding[0][1].why)
 
 
+def merged(judgements: Sequence[Judgement]) -> Judgement:
+    """Of a claim about several versions: supported where each of them bears it out,
+    contradicted where one contradicts."""
+    for verdict in ("contradicted", "not_found"):
+        for each in judgements:
+            if each.verdict == verdict:
+                return each
+    return judgements[0]
+
+
 def _with_compounds(claim: Claim, evidence: Iterable[Evidence]) -> Claim:
     """A compound such as `raft-log-gc` is a name where something here is called that."""
     subjects = {unit.subjects[0] for each in evidence for unit in each.units if unit.subjects}
@@ -87,7 +99,7 @@ def _findings(claim: Claim, evidence: Evidence) -> Iterable[Finding]:
 def _sections(units: Sequence[Unit]) -> dict[tuple[tuple[str, ...], tuple[str, ...]], str]:
     texts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for unit in units:
-        if unit.kind == "sentence" or (unit.kind == "cell" and len(unit.text) > 20):
+        if unit.kind == "sentence" or (unit.kind == "cell" and len(unit.text) > MIN_TOLD_CHARS):
             texts.setdefault((unit.subjects, unit.path), []).append(unit.text)
         else:
             texts.setdefault((unit.subjects, unit.path), [])

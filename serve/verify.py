@@ -1,0 +1,385 @@
+"""Claims -> verdicts with their evidence, by the product's own search and explicit comparison."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Literal
+
+from cluster.errors import DeadlineExceeded, StoreUnavailable
+from cluster.filters import Filter
+from cluster.model import Scope
+from cluster.text.versions import LATEST, same_version, version_key
+from rerank.citations import Citation, CitedPassage
+from rerank.grades import SourceGrade, grade_of
+from rerank.quoting import judge_quote
+from serve.claims.judge import Evidence, Judgement, judge, merged
+from serve.claims.quotes import find_quote, nearest_to
+from serve.claims.reading import Claim, read_claim
+from serve.claims.retold import is_retold
+from serve.claims.units import outline, read_units
+from serve.plan.planner import Question
+from serve.plan.versions import KnownEdition
+from serve.retrieve import Retrieved
+from serve.service import Service
+
+PASSAGES = 12
+AT_ONCE = 4
+MAX_OTHER_EDITIONS = 4
+MAX_EVIDENCE = 5
+SPARE_S = 0.05
+"""What is left at the end for telling what was found."""
+
+Outcome = Literal["supported", "contradicted", "not_found", "unchecked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToCheck:
+    """`version` is what the claim is about, where the caller knows it; `quote` are words that are
+    said to stand in the source."""
+
+    text: str
+    version: str | None = None
+    quote: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What decided: characters `start` to before `end` of the stored text, word by word."""
+
+    says: Literal["supported", "contradicted"]
+    text: str
+    start: int
+    end: int
+    why: str
+    grade: SourceGrade
+    second_hand: bool
+    citation: Citation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuoteCheck:
+    """`verbatim`: the words stand there, but for white space (`exact`) or marks of markup. If
+    not, `nearest` is the sentence most like them and `differs` has pairs of what is quoted and
+    what is stored. `allowed`: source and length permit to quote it, `reason` why not."""
+
+    verbatim: bool
+    exact: bool = False
+    allowed: bool = False
+    reason: str = ""
+    start: int | None = None
+    end: int | None = None
+    nearest: str | None = None
+    differs: tuple[tuple[str, str], ...] = ()
+    citation: Citation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """`outdated`: only an older edition says so; `only_in` are the versions that do where the
+    one asked about does not. `primary`: a source that says it first bears it out, `second_hand`:
+    only retellings do; both `None` without evidence."""
+
+    claim: str
+    verdict: Outcome
+    supported: bool
+    why: str
+    versions: tuple[str, ...] = ()
+    outdated: bool = False
+    only_in: tuple[str, ...] = ()
+    primary: bool | None = None
+    second_hand: bool | None = None
+    evidence: tuple[Proof, ...] = ()
+    quote: QuoteCheck | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Who asks, of what, and how long it may take."""
+
+    scope: Scope
+    now: datetime
+    deadline_s: float
+    where: Filter | None = None
+
+
+async def verify(
+    service: Service, claims: Sequence[ToCheck], asking: Asking, *, passed_s: float = 0.0
+) -> tuple[Checked, ...]:
+    """One for each claim, in order. What cannot be checked in time is `unchecked`. Raises what
+    the search raises when no claim could be checked because of it."""
+    checking = _Checking(
+        service=service,
+        asking=asking,
+        known=tuple(await service.editions.get(asking.scope)),
+        ends=time.monotonic() + asking.deadline_s - passed_s - SPARE_S,
+    )
+    done = await asyncio.gather(*(checking.check(each) for each in claims))
+    failures = [error for _, error in done if error is not None]
+    if failures and len(failures) == len(done) and isinstance(failures[0], StoreUnavailable):
+        raise failures[0]
+    return tuple(checked for checked, _ in done)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """The passages of one search with the texts that they stand in."""
+
+    passages: tuple[CitedPassage, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class _Checking:
+    """One call: all of its claims share the places and the time."""
+
+    def __init__(
+        self, *, service: Service, asking: Asking, known: Sequence[KnownEdition], ends: float
+    ) -> None:
+        self._service, self._asking, self._known, self._ends = service, asking, known, ends
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._products = {product.casefold() for product, _ in known if product}
+
+    async def check(
+        self, asked: ToCheck
+    ) -> tuple[Checked, DeadlineExceeded | StoreUnavailable | None]:
+        claim = read_claim(asked.text, products=self._products, version=_named(asked.version))
+        try:
+            async with asyncio.timeout(self._left_s()), self._places:
+                return await self._checked(asked, claim), None
+        except TimeoutError:
+            error = DeadlineExceeded("the time ran out before this claim was looked at")
+            return _unchecked(asked, claim, str(error)), error
+        except (DeadlineExceeded, StoreUnavailable) as error:
+            return _unchecked(asked, claim, str(error)), error
+
+    async def _checked(self, asked: ToCheck, claim: Claim) -> Checked:
+        judged: list[tuple[Judgement, _Read]] = []
+        for version in claim.versions or (None,):
+            one = replace(claim, versions=(version,) if version else ())
+            read = await self._read(one.question, version or "latest")
+            judged.append((await _judged(one, read), read))
+        judgement = merged([each for each, _ in judged])
+        read = judged[0][1]
+        only_in = await self._elsewhere(claim, judgement, judged)
+        outdated = bool(only_in) and not claim.versions
+        proofs = _proofs(judged, judgement)
+        bearing = [proof for proof in proofs if proof.says == judgement.verdict]
+        return Checked(
+            claim=asked.text,
+            verdict=judgement.verdict,
+            supported=judgement.verdict == "supported",
+            why=_why(judgement, only_in, claim),
+            versions=claim.versions,
+            outdated=outdated,
+            only_in=only_in,
+            primary=any(not proof.second_hand for proof in bearing) if bearing else None,
+            second_hand=all(proof.second_hand for proof in bearing) if bearing else None,
+            evidence=proofs,
+            quote=await self._quote(asked, claim, read) if asked.quote else None,
+            notes=tuple(dict.fromkeys(note for _, each in judged for note in each.notes)),
+        )
+
+    async def _read(self, question: str, version: str) -> _Read:
+        scope = self._asking.scope
+        found: Retrieved = await self._service.search(
+            Question(
+                text=question,
+                scope=scope,
+                limit=PASSAGES,
+                now=self._asking.now,
+                deadline_s=max(self._left_s(), 0.001),
+                where=self._asking.where,
+                version=version,
+            )
+        )
+        ids = sorted({passage.citation.revision_id for passage in found.passages})
+        async with self._service.ledger.transaction() as tx:
+            texts = await tx.documents.texts(scope, ids) if ids else {}
+        failed = tuple(f"{each.channel} gave nothing: {each.reason}" for each in found.failures)
+        return _Read(passages=found.passages, texts=texts, notes=(*found.notes, *failed))
+
+    async def _elsewhere(
+        self, claim: Claim, judgement: Judgement, judged: Sequence[tuple[Judgement, _Read]]
+    ) -> tuple[str, ...]:
+        """The other editions that bear the claim out where the one that was asked does not."""
+        if judgement.verdict == "supported":
+            return ()
+        passages = [passage for _, read in judged for passage in read.passages]
+        found = []
+        for edition in self._other_editions(claim, passages):
+            if self._left_s() <= 0:
+                break
+            read = await self._read(claim.question, edition)
+            if (await _judged(replace(claim, versions=(edition,)), read)).verdict == "supported":
+                found.append(edition)
+        return tuple(found)
+
+    def _other_editions(self, claim: Claim, passages: Sequence[CitedPassage]) -> list[str]:
+        """Of the product that the claim or the best passage is of, the newest first."""
+        products = set(claim.products)
+        if not products:
+            products = {(each.citation.product or "").casefold() for each in passages[:1]}
+        looked_at = claim.versions or {
+            each.citation.version or "" for each in passages if each.citation.newest_edition
+        }
+        others = {
+            edition
+            for product, edition in self._known
+            if product.casefold() in products
+            and not any(same_version(each, edition) for each in looked_at)
+        }
+        return sorted(others, key=version_key, reverse=True)[:MAX_OTHER_EDITIONS]
+
+    async def _quote(self, asked: ToCheck, claim: Claim, read: _Read) -> QuoteCheck:
+        """Looked for in what was found for the claim, then in what the words themselves find."""
+        quote = asked.quote or ""
+        checked = await asyncio.to_thread(_quote_in, quote, claim, read)
+        if checked.verbatim or self._left_s() <= 0:
+            return checked
+        version = claim.versions[0] if claim.versions else "latest"
+        more = await self._read(quote, version)
+        again = await asyncio.to_thread(_quote_in, quote, claim, more)
+        return again if again.verbatim or not checked.nearest else checked
+
+    def _left_s(self) -> float:
+        return self._ends - time.monotonic()
+
+
+async def _judged(claim: Claim, read: _Read) -> Judgement:
+    return await asyncio.to_thread(_judge, claim, read)
+
+
+def _judge(claim: Claim, read: _Read) -> Judgement:
+    evidence = []
+    for place, passage in enumerate(read.passages):
+        citation = passage.citation
+        text = read.texts.get(citation.revision_id)
+        start, end = citation.start, citation.end
+        if text is None:
+            text, start, end = passage.text, 0, len(passage.text)
+        path = [citation.title, *citation.heading_path[:1]] if citation.heading_path else []
+        units = read_units(
+            text, start=start, end=end, headings=outline(text), path=path or [citation.title]
+        )
+        offset = citation.start - start
+        evidence.append(
+            Evidence(
+                place=place,
+                units=tuple(
+                    replace(unit, start=unit.start + offset, end=unit.end + offset)
+                    for unit in units
+                ),
+                edition=citation.version,
+                product=citation.product,
+            )
+        )
+    return judge(claim, evidence)
+
+
+def _proofs(judged: Sequence[tuple[Judgement, _Read]], judgement: Judgement) -> tuple[Proof, ...]:
+    """The findings behind a verdict, each place once, those of primary sources first."""
+    proofs: dict[tuple[str, int, int], Proof] = {}
+    for each, read in judged:
+        for place, finding in each.findings:
+            passage = read.passages[place]
+            citation, unit = passage.citation, finding.unit
+            text = read.texts.get(citation.revision_id)
+            start, end = unit.start, unit.end
+            shown = (
+                text[start:end] if text else passage.text[start - citation.start :][: end - start]
+            )
+            key = (citation.revision_id, start, end)
+            proofs.setdefault(
+                key,
+                Proof(
+                    says=finding.direction,
+                    text=shown,
+                    start=start,
+                    end=end,
+                    why=finding.why,
+                    grade=grade_of(citation.source_type),
+                    second_hand=_second_hand(citation, text or passage.text, start, end),
+                    citation=citation,
+                ),
+            )
+    ordered = sorted(proofs.values(), key=lambda proof: (proof.second_hand, proof.grade))
+    return tuple(ordered[:MAX_EVIDENCE])
+
+
+def _second_hand(citation: Citation, text: str, start: int, end: int) -> bool:
+    """By the kind of source, or because the place itself retells what somebody else said."""
+    by_kind = grade_of(citation.source_type) not in ("primary", "project")
+    return by_kind or is_retold(text, start, end)
+
+
+def _quote_in(quote: str, claim: Claim, read: _Read) -> QuoteCheck:
+    texts: dict[str, str] = {}
+    cited: dict[str, Citation] = {}
+    for passage in read.passages:
+        citation = passage.citation
+        if not _of_asked_version(claim, citation):
+            continue
+        texts.setdefault(citation.revision_id, read.texts.get(citation.revision_id, passage.text))
+        cited.setdefault(citation.revision_id, citation)
+    for revision, text in texts.items():
+        if (found := find_quote(quote, text)) is not None:
+            verdict = judge_quote(
+                quote,
+                policy=cited[revision].quote_policy,
+                version=cited[revision].version,
+                says_version=bool(claim.versions),
+            )
+            return QuoteCheck(
+                verbatim=True,
+                exact=found.exact,
+                allowed=verdict.allowed,
+                reason=verdict.reason,
+                start=found.start,
+                end=found.end,
+                citation=cited[revision],
+            )
+    near = nearest_to(quote, texts)
+    if near is None:
+        return QuoteCheck(verbatim=False, reason="these words stand in no passage that was found")
+    revision, nearest = near
+    return QuoteCheck(
+        verbatim=False,
+        reason="the source says it in other words",
+        start=nearest.start,
+        end=nearest.end,
+        nearest=texts[revision][nearest.start : nearest.end],
+        differs=nearest.differs,
+        citation=cited[revision],
+    )
+
+
+def _of_asked_version(claim: Claim, citation: Citation) -> bool:
+    if not claim.versions:
+        return True
+    held = citation.version
+    return held is not None and any(same_version(each, held) for each in claim.versions)
+
+
+def _named(version: str | None) -> str | None:
+    """`latest` is what is looked at without a version."""
+    return None if version is None or version.casefold() in LATEST else version
+
+
+def _why(judgement: Judgement, only_in: Sequence[str], claim: Claim) -> str:
+    if not only_in:
+        return judgement.why
+    told = f"only in version {', '.join(only_in)}"
+    if not claim.versions:
+        told += ", which is not the newest"
+    return f"{told}; {judgement.why}"
+
+
+def _unchecked(asked: ToCheck, claim: Claim, why: str) -> Checked:
+    return Checked(
+        claim=asked.text, verdict="unchecked", supported=False, why=why, versions=claim.versions
+    )
