@@ -2,12 +2,13 @@
 
 MaxSim (Khattab and Zaharia, SIGIR 2020): for each token of the question the highest cosine with
 a token of the passage, then the mean over the tokens. Function words of the question are left
-out: they find a match anywhere. A turn of a conversation is judged with its neighbours, since an
-answer rarely repeats the words of the question before it. The score is
+out: they find a match anywhere. Of the others those count more that the pool answers unequally,
+by how far their best match stands above their usual one. A turn of a conversation is judged with
+its neighbours, since an answer rarely repeats the words of the question before it. The score is
 
-    keyword_weight * z(BM25) + similarity_weight * z(MaxSim)        z over the pool
+    similarity_weight * z(MaxSim) + keyword_weight * z(BM25) + cosine_weight * z(cosine)
 
-where BM25 counts only for passages in the question's language. Everything here is pure.
+with z over the pool; BM25 counts only for passages in the question's language. All is pure.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ KEYWORD_PREVIOUS, KEYWORD_NEXT = 0.2, 0.1
 WORST_SHARE = 1 / 3
 
 NOWHERE = -1
+SMALLEST = 1e-9
 
 _WORD_OR_RUN = regex.compile(r"\p{Han}+|[\p{Latin}\p{M}]+(?:['\u2019][\p{Latin}\p{M}]+)*")
 _CONTENT = regex.compile(r"[\p{L}\p{N}]")
@@ -62,16 +64,17 @@ def rank_by_tokens(
     content = content_tokens(asked.text, question.spans)
     found = highest_cosines(question.tokens[content], rows, lengths)
     around = neighbours_of([each.passage for each in pool])
-    similarity = in_windows(found, around).mean(axis=1).astype(np.float64)
-    cosine = np.array([np.nan if each.cosine is None else each.cosine for each in pool])
+    similarity = means(in_windows(found, around))
+    cosine = _cosines(pool)
     z_similarity = np.where(np.isfinite(similarity), z_scores(similarity), z_scores(cosine))
     keyword = words_in_windows(np.array([each.keyword for each in pool]), around)
     parts = {
         "similarity": asked.plan.similarity_weight * z_similarity,
         "keyword": asked.plan.keyword_weight
         * z_scores(keyword, counted=_same_language(pool, asked.language)),
+        "cosine": asked.plan.cosine_weight * _turns_off(pool) * z_scores(cosine),
     }
-    total = parts["similarity"] + parts["keyword"]
+    total = np.sum(list(parts.values()), axis=0)
     return Reranked(
         reranker=NAME,
         scale="z",
@@ -149,6 +152,19 @@ def in_windows(found: Matrix, around: Neighbours) -> Matrix:
     return best
 
 
+def means(found: Matrix) -> Numbers:
+    """Mean over the tokens of the question, each weighed by how far its best match in the pool
+    stands above its mean there; NaN where nothing is known."""
+    known = found[np.isfinite(found).all(axis=1)].astype(np.float64)
+    if not known.size:
+        return np.full(len(found), np.nan)
+    weights = known.max(axis=0) - known.mean(axis=0)
+    if weights.sum() <= SMALLEST:
+        weights = np.ones(found.shape[1])
+    mean: Numbers = found.astype(np.float64) @ (weights / weights.sum())
+    return mean
+
+
 def words_in_windows(keyword: Numbers, around: Neighbours) -> Numbers:
     """BM25 of a turn with a part of its neighbours'."""
     before = np.nan_to_num(_at(keyword, around.previous))
@@ -186,6 +202,18 @@ def _same_language(pool: Sequence[Pooled], language: str) -> NDArray[np.bool_]:
     return np.array(
         [all_count or each.passage.metadata.language in known for each in pool], dtype=np.bool_
     )
+
+
+def _cosines(pool: Sequence[Pooled]) -> Numbers:
+    """Who is not listed is below the last one listed: as near to it as is certain."""
+    cosines = np.array([np.nan if each.cosine is None else each.cosine for each in pool])
+    return cosines if np.isnan(cosines).all() else np.fmax(cosines, np.nanmin(cosines))
+
+
+def _turns_off(pool: Sequence[Pooled]) -> float:
+    """A turn's own vector says less than that of a passage: half, where most are turns."""
+    turns = sum(each.passage.turn is not None for each in pool)
+    return 0.5 if 2 * turns > len(pool) else 1.0
 
 
 def _told(missing: int, count: int) -> str:

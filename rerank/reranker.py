@@ -36,6 +36,7 @@ class RerankPlan:
     conversation_pool: Annotated[int, Field(ge=1, le=1000)] = CONVERSATION_POOL
     keyword_weight: Annotated[float, Field(ge=0, le=1000)] = 0.5
     similarity_weight: Annotated[float, Field(ge=0, le=1000)] = 1.5
+    cosine_weight: Annotated[float, Field(ge=0, le=1000)] = 0.5
     deadline_s: Annotated[float, Field(gt=0, le=60)] = 0.4
 
 

@@ -14,6 +14,7 @@ from rerank.late_interaction import (
     evidence_of,
     highest_cosines,
     in_windows,
+    means,
     neighbours_of,
     rank_by_tokens,
     words_in_windows,
@@ -164,4 +165,22 @@ def test_a_cosine_stands_in_where_token_vectors_are_missing() -> None:
         Pooled(passage=passage("c"), fused=0, keyword=0.0),
     ]
     scores = ranked(pool, [[0.6, 0.8]], [0, 1, 0])
-    assert scores == pytest.approx({"a": 1.5, "b": 0.0, "c": 0.0})
+    z_cosine = {"a": 2**0.5, "b": -(0.5**0.5), "c": -(0.5**0.5)}
+    expected = {"a": 2.0 * z_cosine["a"], "b": 0.5 * z_cosine["b"], "c": 2.0 * z_cosine["c"]}
+    assert scores == pytest.approx(expected)
+
+
+def test_tokens_that_the_pool_answers_unequally_count_more() -> None:
+    found = np.array([[0.9, 0.5], [0.3, 0.5], [0.3, 0.5], [np.nan, np.nan]], dtype=np.float32)
+    assert means(found)[:3].tolist() == pytest.approx([0.9, 0.3, 0.3])
+    assert np.isnan(means(found)[3])
+    even = np.full((2, 2), 0.5, dtype=np.float32)
+    assert means(even).tolist() == [0.5, 0.5]
+
+
+def test_the_cosine_counts_half_among_turns() -> None:
+    pool = [
+        Pooled(passage=passage("a", turn=turn(0)), fused=1, keyword=0.0, cosine=0.9),
+        Pooled(passage=passage("b", turn=turn(5)), fused=0, keyword=0.0, cosine=0.5),
+    ]
+    assert ranked(pool, [[0.8, 0.6]] * 2, [1, 1]) == pytest.approx({"a": 0.25, "b": -0.25})
