@@ -30,6 +30,7 @@ from lifecycle.reembed import (
     reembed,
     roll_back,
 )
+from lifecycle.token_fill import fill_tokens
 
 Result = TypeVar("Result")
 
@@ -58,6 +59,9 @@ def reembed_command(  # noqa: PLR0917  # each is an option of the command line
     end: Annotated[
         bool, typer.Option("--finish", help="End the grace period; the former one goes.")
     ] = False,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Make the token vectors that are missing, no more.")
+    ] = False,
     give_up: Annotated[bool, typer.Option("--abort", help="Give up what is being built.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -71,7 +75,14 @@ def reembed_command(  # noqa: PLR0917  # each is an option of the command line
         "hashing_dim": hashing_dim,
     }  # fmt: skip
     changes = {key: value for key, value in named.items() if value is not None}
-    actions = {"dry_run": dry_run, "status": status, "back": back, "end": end, "abort": give_up}
+    actions = {
+        "dry_run": dry_run,
+        "status": status,
+        "back": back,
+        "end": end,
+        "tokens": tokens,
+        "abort": give_up,
+    }
     chosen = [name for name, wanted in actions.items() if wanted]
     if len(chosen) > 1 or (changes and chosen and chosen != ["dry_run"]):
         raise InvalidRequest(
@@ -106,6 +117,8 @@ def _act(
             return asdict(_with(settings, lambda tools: roll_back(tools, grace=grace)))
         case "end":
             return {"gone": _with(settings, finish)}
+        case "tokens":
+            return asdict(_with(settings, fill_tokens))
         case "abort":
             return {"given_up": _with(settings, abort)}
     return _with(settings, lambda tools: _status(tools.ledger))
@@ -134,6 +147,7 @@ def _with(settings: Settings, work: Callable[[Tools], Awaitable[Result]]) -> Res
                     collections=open_collections(settings),
                     clock=SystemClock(),
                     open_embedder=lambda generation: open_generation(generation, settings),
+                    token_vectors=settings.encoder.token_vectors,
                     say=_note,
                 )
             )

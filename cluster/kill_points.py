@@ -46,6 +46,7 @@ INGEST = (
 WORKER = ("worker.updated", "worker.ended")
 UPLOAD = ("upload.committed",)
 DELETE = ("delete.committed",)
+USAGE = ("usage.reported",)
 FORGET = (
     "forget.committed",
     "forget.lifted",
@@ -67,8 +68,21 @@ REEMBED = (
     "reembed.dropped",
     "reembed.vectors_erased",
 )
+TOKENS = ("tokens.put",)
 
-POINTS = (*INDEXER, *INGEST, *WORKER, *UPLOAD, *DELETE, *FORGET, *RECONCILE, *REBUILD, *REEMBED)
+POINTS = (
+    *INDEXER,
+    *INGEST,
+    *WORKER,
+    *UPLOAD,
+    *DELETE,
+    *USAGE,
+    *FORGET,
+    *RECONCILE,
+    *REBUILD,
+    *REEMBED,
+    *TOKENS,
+)
 
 
 class KillPoint:

@@ -1,7 +1,8 @@
 """Estimates the means that `cluster.models.centring` takes off. Run as
-`python -m eval.centres DATA_DIR --out cluster/models/centres/multilingual-e5-small.json`.
+`python -m eval.centres DATA_DIR --out cluster/models/centres/multilingual-e5-small.json`, for
+token vectors with `--tokens` and a name that ends in `.tokens.json`.
 
-Per set and side: the mean of the plain unit vectors of a fixed sample. Per language: the mean of
+Per set and side: the mean of the plain unit vectors of a fixed sample, or of its tokens. Per language: the mean of
 its sets' means, so that each set counts the same whatever its size. `overall`: the mean of the
 languages. The sets are those whose licences allow it; all others stay unseen, to be tested on.
 """
@@ -29,6 +30,9 @@ SETS: Mapping[str, tuple[str, ...]] = {
 }
 SAMPLE = 400
 """Texts of each set and side; all of them where there are fewer."""
+TOKEN_SAMPLE = 100
+"""The same for token vectors, of which a text has hundreds."""
+
 DIGITS = 5
 
 Means = dict[str, dict[Side, Vector]]
@@ -55,15 +59,29 @@ def set_mean(embedder: Embedder, texts: Sequence[str], *, language: str, side: S
     return mean
 
 
-def language_means(embedder: Embedder, data_dir: Path, *, size: int = SAMPLE) -> Means:
+def token_mean(embedder: Embedder, texts: Sequence[str], *, language: str, side: Side) -> Vector:
+    """Of all tokens of all texts alike."""
+    languages = [language] * len(texts)
+    if side == "query":
+        tokens = [one.tokens for one in embedder.encode_queries(texts, languages=languages)]
+    else:
+        _, tokens = embedder.embed_documents_with_tokens(texts, languages=languages)
+    mean: Vector = np.concatenate(tokens).mean(axis=0, dtype=np.float64)
+    return mean
+
+
+def language_means(
+    embedder: Embedder, data_dir: Path, *, size: int = SAMPLE, tokens: bool = False
+) -> Means:
     """`embedder` must not take means off itself."""
+    mean_of = token_mean if tokens else set_mean
     means: Means = {}
     for language, names in SETS.items():
         sets = [read_set(data_dir / name) for name in names]
         means[language] = {
             side: _mean(
                 [
-                    set_mean(
+                    mean_of(
                         embedder, texts_of(one, side=side, size=size), language=language, side=side
                     )
                     for one in sets
@@ -100,11 +118,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data_dir", type=Path, help="folder that holds the sets")
     parser.add_argument("--out", type=Path, required=True, help="the file to write")
-    parser.add_argument("--texts-per-set", type=int, default=SAMPLE)
+    parser.add_argument("--tokens", action="store_true", help="means of token vectors")
+    parser.add_argument("--texts-per-set", type=int)
     arguments = parser.parse_args()
+    size = arguments.texts_per_set or (TOKEN_SAMPLE if arguments.tokens else SAMPLE)
     embedder = open_embedder(plain(load_settings()))
-    means = language_means(embedder, arguments.data_dir, size=arguments.texts_per_set)
-    text = as_json(means, fingerprint=embedder.fingerprint, size=arguments.texts_per_set)
+    means = language_means(embedder, arguments.data_dir, size=size, tokens=arguments.tokens)
+    text = as_json(means, fingerprint=embedder.fingerprint, size=size)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(text, encoding="utf-8")
     print(f"{arguments.out}: means of {', '.join(means)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -11,10 +11,13 @@ from cluster.ids import vector_key
 from cluster.kill_points import reached
 from cluster.model import Vector
 from cluster.models.protocols import Embedder
+from cluster.models.token_vectors import pack
 from cluster.stores.protocols import Prepared, Transaction
 from ingest.link import LedgerLink
 
-_PUT_ROWS = 1000
+_PIECE = 128
+"""Texts of one put: their token vectors in full take 740 kB each in memory at most."""
+
 _GET_KEYS = 5000
 
 
@@ -28,13 +31,20 @@ class Embedded:
 
 
 class EmbedChunks:
-    """`open_embedder` is called when the first text has to be encoded, not before."""
+    """`open_embedder` is called when the first text has to be encoded, not before. With
+    `token_vectors`, those of a text go into the ledger with its vector, in one transaction."""
 
     def __init__(
-        self, link: LedgerLink, *, fingerprint: str, open_embedder: Callable[[], Embedder]
+        self,
+        link: LedgerLink,
+        *,
+        fingerprint: str,
+        open_embedder: Callable[[], Embedder],
+        token_vectors: bool = True,
     ) -> None:
         self._link = link
         self._fingerprint = fingerprint
+        self._token_vectors = token_vectors
         self._open_embedder = open_embedder
         self._embedder: Embedder | None = None
 
@@ -60,6 +70,21 @@ class EmbedChunks:
         return known
 
     def _encode(self, texts: Mapping[str, tuple[str, str]]) -> None:
+        embedder = self._opened()
+        for piece in _pieces(texts):
+            vectors, tokens = self._made(embedder, piece)
+
+            async def put(
+                tx: Transaction,
+                vectors: Mapping[str, Vector] = vectors,
+                tokens: Mapping[str, bytes] = tokens,
+            ) -> None:
+                await tx.vectors.put(vectors, fingerprint=self._fingerprint, tokens=tokens)
+
+            self._link.call(put)
+            reached("ingest.vectors_put")
+
+    def _opened(self) -> Embedder:
         if self._embedder is None:
             self._embedder = self._open_embedder()
             if self._embedder.fingerprint != self._fingerprint:
@@ -68,18 +93,25 @@ class EmbedChunks:
                     f"{self._embedder.fingerprint}; bring that model back, or run "
                     "`palimpsest reembed`"
                 )
-        made = self._embedder.embed_documents(
-            [text for _, text in texts.values()],
-            languages=[language for language, _ in texts.values()],
-        )
-        pairs = iter(zip(texts, made, strict=True))
-        while part := dict(islice(pairs, _PUT_ROWS)):
+        return self._embedder
 
-            async def put(tx: Transaction, part: dict[str, Vector] = part) -> None:
-                await tx.vectors.put(part, fingerprint=self._fingerprint)
+    def _made(
+        self, embedder: Embedder, piece: Mapping[str, tuple[str, str]]
+    ) -> tuple[dict[str, Vector], dict[str, bytes]]:
+        languages, texts = zip(*piece.values(), strict=True)
+        if not self._token_vectors:
+            vectors = embedder.embed_documents(texts, languages=languages)
+            return dict(zip(piece, vectors, strict=True)), {}
+        vectors, tokens = embedder.embed_documents_with_tokens(texts, languages=languages)
+        packed = (pack(one, recipe=embedder.token_recipe) for one in tokens)
+        return dict(zip(piece, vectors, strict=True)), dict(zip(piece, packed, strict=True))
 
-            self._link.call(put)
-            reached("ingest.vectors_put")
+
+def _pieces(texts: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, tuple[str, str]]]:
+    """Of texts that are about as long, so that they share forward passes."""
+    left = iter(sorted(texts.items(), key=lambda one: -len(one[1][1])))
+    while piece := dict(islice(left, _PIECE)):
+        yield piece
 
 
 def texts_by_key(batch: Sequence[Prepared]) -> dict[str, tuple[str, str]]:

@@ -127,7 +127,7 @@ class Embed:
     ) -> None:
         self._link = link
         self._claims = claims
-        self._embed = EmbedChunks(link, fingerprint=plan.fingerprint, open_embedder=open_embedder)
+        self._embed = _embedding(plan, link, open_embedder)
 
     def __call__(self, bundle: Bundle) -> Bundle:
         bundle, forgotten = self._without_forgotten(bundle)
@@ -181,7 +181,7 @@ class Write:
     def __init__(
         self, plan: Plan, link: LedgerLink, clock: Clock, open_embedder: Callable[[], Embedder]
     ) -> None:
-        embed = EmbedChunks(link, fingerprint=plan.fingerprint, open_embedder=open_embedder)
+        embed = _embedding(plan, link, open_embedder)
         room = Room(link, plan.settings.indexer)
         self._publish = Publish(link, clock, embed, room)
 
@@ -276,6 +276,15 @@ class _Growing:
             problems=tuple(self._problems),
             origins=tuple(self._origins),
         )
+
+
+def _embedding(plan: Plan, link: LedgerLink, open_embedder: Callable[[], Embedder]) -> EmbedChunks:
+    return EmbedChunks(
+        link,
+        fingerprint=plan.fingerprint,
+        open_embedder=open_embedder,
+        token_vectors=plan.settings.encoder.token_vectors,
+    )
 
 
 def _claims(label: str, identity: str, origin: str) -> list[Claim]:

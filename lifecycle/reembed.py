@@ -10,7 +10,7 @@ alone writes the new index; this job puts vectors into the ledger and owes rows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
@@ -18,8 +18,9 @@ from typing import Literal
 from cluster.clock import Clock
 from cluster.errors import InvalidRequest, ModelError
 from cluster.kill_points import reached
-from cluster.model import Generation, Vectors
+from cluster.model import Generation, Vector
 from cluster.models.protocols import Embedder
+from cluster.models.token_vectors import pack
 from cluster.stores.generation_rules import check_begin
 from cluster.stores.protocols import (
     Backlog,
@@ -57,12 +58,14 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """What the job works with. `open_embedder` loads a model, and is called in a thread."""
+    """What the job works with. `open_embedder` loads a model, and is called in a thread.
+    `token_vectors`: whether those of a text are kept with its vector."""
 
     ledger: Ledger
     collections: Collections
     clock: Clock
     open_embedder: Callable[[Generation], Embedder]
+    token_vectors: bool = True
     say: Say = lambda _: None
     settle_s: float = SETTLE_S
 
@@ -101,7 +104,7 @@ async def reembed(to: Generation, tools: Tools, *, grace: timedelta = GRACE) -> 
     """
     async with tools.ledger.lease(LEASE) as lease:
         await _end_of_grace(tools)
-        former = await _active(tools.ledger)
+        former = await active_generation(tools.ledger)
         if former.fingerprint == to.fingerprint:
             await tools.collections.point(former)
             reached("reembed.pointed")
@@ -121,7 +124,7 @@ async def roll_back(tools: Tools, *, grace: timedelta = GRACE) -> Outcome:
     """Make the generation that is in its grace period the active one again, once what came
     since the switch is caught up. `InvalidRequest` when there is none."""
     async with tools.ledger.lease(LEASE) as lease:
-        former = await _active(tools.ledger)
+        former = await active_generation(tools.ledger)
         to = await _in_state(tools.ledger, "grace")
         if to is None:
             raise InvalidRequest("there is nothing to go back to: no generation is in grace")
@@ -154,7 +157,7 @@ async def estimate(to: Generation, tools: Tools) -> Estimate:
         of, missing = await tx.generations.sizes(to.fingerprint)
         page = await tx.generations.missing(to.fingerprint, limit=PAGE_TEXTS)
     started = asyncio.get_running_loop().time()
-    await asyncio.to_thread(_encode, embedder, page)
+    await asyncio.to_thread(encode_page if tools.token_vectors else encode_plain, embedder, page)
     took_s = asyncio.get_running_loop().time() - started
     return Estimate(
         texts=missing,
@@ -241,17 +244,20 @@ class _Build:
                 return
             after = page[-1].vector_key
             _check_page(self._embedder, page)
-            vectors = await asyncio.to_thread(_encode, self._embedder, page)
-            await self._put(page, vectors)
+            encode = encode_page if self._tools.token_vectors else encode_plain
+            await self._put(*await asyncio.to_thread(encode, self._embedder, page))
 
-    async def _put(self, page: Sequence[UnencodedText], vectors: Vectors) -> None:
-        made = {one.vector_key: row for one, row in zip(page, vectors, strict=True)}
-        progress = self._rate.advanced(len(page))
+    async def _put(self, made: Mapping[str, Vector], tokens: Mapping[str, bytes]) -> None:
+        progress = self._rate.advanced(len(made))
         async with self._ledger.transaction() as tx:
             held = await tx.generations.hold(list(made))
             if held:
                 kept = {key: made[key] for key in held}
-                await tx.vectors.put(kept, fingerprint=self._to.fingerprint)
+                await tx.vectors.put(
+                    kept,
+                    fingerprint=self._to.fingerprint,
+                    tokens={key: tokens[key] for key in held if key in tokens},
+                )
                 chunks = sorted(chunk for some in held.values() for chunk in some)
                 await tx.outbox.owe(chunks, target=self._to.fingerprint)
             await tx.generations.note(self._to.fingerprint, {**progress, "owed_to": self._owed_to})
@@ -363,7 +369,7 @@ async def _erase_vectors(ledger: Ledger, fingerprint: str) -> None:
         reached("reembed.vectors_erased")
 
 
-async def _active(ledger: Ledger) -> Generation:
+async def active_generation(ledger: Ledger) -> Generation:
     async with ledger.transaction() as tx:
         active = await tx.generations.active()
     if active is None:
@@ -414,7 +420,28 @@ def _too_long(longest: int, limit: int) -> InvalidRequest:
     )
 
 
-def _encode(embedder: Embedder, page: Sequence[UnencodedText]) -> Vectors:
-    return embedder.embed_documents(
-        [one.indexed_text for one in page], languages=[one.language for one in page]
+def encode_page(
+    embedder: Embedder, page: Sequence[UnencodedText]
+) -> tuple[dict[str, Vector], dict[str, bytes]]:
+    """Vectors and packed token vectors by vector key."""
+    keys, texts, languages = _columns(page)
+    vectors, tokens = embedder.embed_documents_with_tokens(texts, languages=languages)
+    packed = (pack(one, recipe=embedder.token_recipe) for one in tokens)
+    return dict(zip(keys, vectors, strict=True)), dict(zip(keys, packed, strict=True))
+
+
+def encode_plain(
+    embedder: Embedder, page: Sequence[UnencodedText]
+) -> tuple[dict[str, Vector], dict[str, bytes]]:
+    """The same without token vectors."""
+    keys, texts, languages = _columns(page)
+    vectors = embedder.embed_documents(texts, languages=languages)
+    return dict(zip(keys, vectors, strict=True)), {}
+
+
+def _columns(page: Sequence[UnencodedText]) -> tuple[list[str], list[str], list[str]]:
+    return (
+        [one.vector_key for one in page],
+        [one.indexed_text for one in page],
+        [one.language for one in page],
     )

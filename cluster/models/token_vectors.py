@@ -51,6 +51,11 @@ def unpack(data: bytes) -> TokenVectors:
     return _unit(_codes(data).astype(np.float32))
 
 
+def head_of(recipe: str) -> bytes:
+    """What every value begins with that is packed now by this recipe."""
+    return bytes([INT8]) + (bytes.fromhex(recipe) or _NO_RECIPE)
+
+
 def recipe_of(data: bytes) -> str:
     _, recipe, _ = _read_head(data)
     return "" if recipe == _NO_RECIPE else recipe.hex()

@@ -22,6 +22,7 @@ from lifecycle.ground import open_ground
 from lifecycle.reconcile import reconcile
 from lifecycle.reembed import Outcome, Tools, finish, reembed, roll_back
 from lifecycle.sides import open_sides
+from lifecycle.token_fill import fill_tokens
 
 OTHER_DIM = 96
 GHOST = "chk_ghost"
@@ -70,6 +71,11 @@ def forward_again(house: House) -> None:
     """This time for good: what was before goes."""
     asyncio.run(_with_tools(house, lambda tools: _back_from(DIM, tools)))
     asyncio.run(_with_tools(house, finish))
+
+
+def make_token_vectors(house: House) -> None:
+    """Some are of a recipe that nobody reads any more."""
+    asyncio.run(_with_tools(house, _outdated_then_filled))
 
 
 def rebuild(house: House) -> None:
@@ -150,6 +156,17 @@ async def _back_from(dim: int, tools: Tools) -> Outcome | None:
     """A command that was killed after its commit finds the work done."""
     active = await active_of(tools.ledger)
     return await roll_back(tools) if active.dim == dim else None
+
+
+async def _outdated_then_filled(tools: Tools) -> None:
+    active = await active_of(tools.ledger)
+    async with tools.ledger.transaction() as tx:
+        texts = await tx.generations.tokenless(active.fingerprint, head=b"?", limit=DAMAGED_ROWS)
+        held = await tx.generations.hold([one.vector_key for one in texts])
+        vectors = await tx.vectors.get(list(held), fingerprint=active.fingerprint)
+        outdated = dict.fromkeys(vectors, b"outdated")
+        await tx.vectors.put(vectors, fingerprint=active.fingerprint, tokens=outdated)
+    await fill_tokens(tools)
 
 
 async def _with_tools(house: House, work: Callable[[Tools], Awaitable[object]]) -> None:

@@ -24,7 +24,8 @@ LEDGER_READS = frozenset(
         "known_editions", "lag", "latest", "live", "matching", "missing", "neighbours",
         "newest_version", "of_receipt", "owed", "owed_until", "page", "publishable", "receipt",
         "recent", "refused", "replaced", "residue", "set_aside", "sizes", "states", "supports",
-        "text", "texts", "unfinished", "unshown", "visible", "waiting", "without_vector", "work",
+        "text", "texts", "tokenless", "tokens_of", "unfinished", "unshown", "visible", "waiting",
+        "without_vector", "work",
     }
 )  # fmt: skip
 """Verbs of the ledger's parts that change nothing; all others are taken to write."""

@@ -6,6 +6,8 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 
+import httpx
+
 from chaos import corpus, mending, trouble
 from chaos.house import SOURCE, TENANT, House, api, listed
 from cluster.clock import SystemClock
@@ -94,6 +96,7 @@ STEPS: Mapping[str, Callable[[House], None]] = {
     "go back": mending.go_back,
     "forward again": mending.forward_again,
     "forget more": mending.forget_later,
+    "make token vectors": mending.make_token_vectors,
     "rebuild": mending.rebuild,
     "settle": settle,
 }
@@ -122,9 +125,25 @@ async def _upload(house: House) -> None:
 
 async def _delete(house: House, names: list[str]) -> None:
     async with api(house) as client:
+        await _tell_usage(client)
         for document_id in await listed(client, names):
             answer = await client.delete(f"/v1/documents/{document_id}")
             answer.raise_for_status()
+
+
+async def _tell_usage(client: httpx.AsyncClient) -> None:
+    """Of what is about to be deleted, too; told again after a kill it is the same."""
+    answer = await client.post("/v1/search", json={"query": "beacon code", "channels": ["keyword"]})
+    found = answer.raise_for_status().json()
+    told = await client.post(
+        "/v1/usage",
+        json={
+            "search_id": "srch_00000000000000000000000000",
+            "artifact": "report.md",
+            "used": [chunk for one in found["results"] for chunk in one["citation"]["chunk_ids"]],
+        },
+    )
+    told.raise_for_status()
 
 
 async def _waiting(tx: Transaction) -> list[str]:

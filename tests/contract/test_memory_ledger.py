@@ -15,6 +15,7 @@ from contract.ledger_operations import OperationsContract
 from contract.ledger_outbox import OutboxContract
 from contract.ledger_places import PlacesContract
 from contract.ledger_reconciling import ReconcilingContract
+from contract.ledger_tokens import TokenVectorsContract
 from contract.ledger_updates import UpdatesContract
 from contract.ledger_usage import UsageContract
 
@@ -31,6 +32,7 @@ class TestMemoryLedger(
     ReconcilingContract,
     UsageContract,
     LookupsContract,
+    TokenVectorsContract,
 ):
     @pytest.fixture
     def ledger(self) -> Ledger:

@@ -25,6 +25,7 @@ from contract.ledger_operations import OperationsContract
 from contract.ledger_outbox import OutboxContract
 from contract.ledger_places import PlacesContract
 from contract.ledger_reconciling import ReconcilingContract
+from contract.ledger_tokens import TokenVectorsContract
 from contract.ledger_updates import UpdatesContract
 from contract.ledger_usage import UsageContract
 from contract.postgres import wipe
@@ -56,6 +57,7 @@ class LedgerContract(
     ReconcilingContract,
     UsageContract,
     LookupsContract,
+    TokenVectorsContract,
 ):
     """All of the contract."""
 

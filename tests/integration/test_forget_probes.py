@@ -149,7 +149,10 @@ async def probe_stores(house: House, gone: Sequence[Prepared]) -> Counter[str]:
     for one in gone:
         text = one.revision.text
         near = await stores.vector_index.search(
-            await encode(text, one.revision.metadata.language), scope=SCOPE, where=None, limit=50
+            (await encode(text, one.revision.metadata.language)).vector,
+            scope=SCOPE,
+            where=None,
+            limit=50,
         )
         terms = [QueryTerm(term=each, weight=1.0, surface=each) for each in document_terms(text)]
         said = await stores.text_index.search(terms, scope=SCOPE, where=None, limit=50)

@@ -20,9 +20,10 @@ import pytest
 from ingesting import CLOCK, NOW, TENANT, Bench, settings_for, write_pages
 
 from cluster.errors import InvalidRequest, ModelError, NotFound, StackError, StoreUnavailable
-from cluster.model import ItemProblem, Run, Vectors
+from cluster.model import ItemProblem, Run, Scope, StoredPassage, TokenVectors, Vectors
 from cluster.models.hashing import HashingEmbedder
 from cluster.models.protocols import Embedder
+from cluster.models.token_vectors import pack
 from cluster.stores.memory.documents import MemoryDocuments
 from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.protocols import Prepared, Transaction
@@ -109,6 +110,35 @@ def test_the_ledger_is_asked_once_for_the_vectors_of_many_chunks(bench: Bench) -
         done = embed(batch)
         assert (done.embedded + done.from_cache, done.embedded > 20) == (40, True)
         assert link.calls == 2  # one to ask, one to put
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_token_vectors_come_with_the_vectors_of_the_same_texts(
+    tmp_path: Path, wanted: bool
+) -> None:
+    write_pages(tmp_path, 3)
+    settings = settings_for()
+    encoder = settings.encoder.model_copy(update={"token_vectors": wanted})
+    bench = Bench(settings.model_copy(update={"encoder": encoder}))
+    bench.ingest(tmp_path)
+    chunks = sorted(bench.indexed())
+    scope = Scope(tenant=TENANT)
+
+    async def ask(tx: Transaction) -> tuple[dict[str, StoredPassage], dict[str, bytes]]:
+        found = await tx.vectors.tokens_of(scope, chunks, fingerprint=FINGERPRINT)
+        return await tx.documents.visible(scope, chunks), found
+
+    passages, found = bench.link.call(ask)
+    bench.link.close()
+    assert sorted(passages) == chunks
+    assert sorted(found) == (chunks if wanted else [])
+    for name, packed in found.items():
+        passage = passages[name]
+        _, (tokens,) = bench.embedder.embed_documents_with_tokens(
+            [passage.chunk.indexed_text], languages=[passage.metadata.language]
+        )
+        assert len(tokens) > 1
+        assert packed == pack(tokens, recipe=bench.embedder.token_recipe)
 
 
 def publish_in(bench: Bench) -> Publish:
@@ -460,12 +490,20 @@ class Breaking:
         self.max_tokens = self._inner.max_tokens
         self.count_tokens = self._inner.count_tokens
         self.embed_queries = self._inner.embed_queries
+        self.encode_queries = self._inner.encode_queries
+        self.token_recipe = self._inner.token_recipe
 
     def embed_documents(self, texts: Sequence[str], *, languages: Sequence[str]) -> Vectors:
+        vectors, _ = self.embed_documents_with_tokens(texts, languages=languages)
+        return vectors
+
+    def embed_documents_with_tokens(
+        self, texts: Sequence[str], *, languages: Sequence[str]
+    ) -> tuple[Vectors, list[TokenVectors]]:
         self._calls -= 1
         if self._calls < 0:
             raise ModelError("the weights are damaged")
-        return self._inner.embed_documents(texts, languages=languages)
+        return self._inner.embed_documents_with_tokens(texts, languages=languages)
 
 
 def test_a_run_that_broke_goes_on_where_it_stopped(tmp_path: Path) -> None:

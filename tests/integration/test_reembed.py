@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -14,20 +15,24 @@ from reembedding import ACME, House, document, hashing
 from cluster.clock import FixedClock
 from cluster.errors import EncoderChanged, InvalidRequest, ModelError, StoreUnavailable
 from cluster.kill_points import REEMBED
+from cluster.model import Generation
 from cluster.models.hashing import HashingEmbedder
+from cluster.models.token_vectors import pack
 from cluster.settings import MilvusSettings, PostgresSettings
 from cluster.stores.drift import DriftReport
 from cluster.stores.memory.collections import MemoryCollections
 from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.milvus.collections import MilvusCollections
 from cluster.stores.postgres.ledger import PostgresLedger
-from cluster.stores.protocols import Ledger, VectorRow
+from cluster.stores.protocols import Ledger, Prepared, VectorRow
 from contract.milvus_lite import milvus_lite
 from contract.postgres import wipe
-from contract.samples import chunk_ids
+from contract.samples import NOW, chunk_ids
 from lifecycle import reembed as job
+from lifecycle import token_fill
 from lifecycle.reconcile import reconcile
 from lifecycle.reembed import abort, estimate, finish, reembed, roll_back
+from lifecycle.token_fill import Filled, fill_tokens
 
 OLD, NEW, THIRD = hashing(48), hashing(32), hashing(24)
 
@@ -336,3 +341,64 @@ async def test_an_indexer_that_does_nothing_is_told(
     await house.put(document(1, fingerprint=OLD.fingerprint))
     with pytest.raises(StoreUnavailable, match="palimpsest status"):
         await reembed(NEW, house.tools())
+
+
+async def token_vectors(
+    house: House, batch: Sequence[Prepared], to: Generation
+) -> dict[str, bytes]:
+    async with house.ledger.transaction() as tx:
+        return await tx.vectors.tokens_of(ACME, chunk_ids(*batch), fingerprint=to.fingerprint)
+
+
+def wanted_tokens(batch: Sequence[Prepared], to: Generation) -> dict[str, bytes]:
+    embedder = HashingEmbedder(to.dim)
+    chunks = [chunk for one in batch for chunk in one.chunks]
+    _, tokens = embedder.embed_documents_with_tokens(
+        [chunk.indexed_text for chunk in chunks], languages=["en"] * len(chunks)
+    )
+    return {
+        chunk.chunk_id: pack(rows, recipe=embedder.token_recipe)
+        for chunk, rows in zip(chunks, tokens, strict=True)
+    }
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_new_generation_has_token_vectors_of_its_own(house: House, kept: bool) -> None:
+    batch = [document(number, fingerprint=OLD.fingerprint) for number in range(3)]
+    async with house.indexing():
+        await house.put(*batch)
+        await house.shown(*batch)
+        await reembed(NEW, replace(house.tools(), token_vectors=kept))
+    assert await token_vectors(house, batch, NEW) == (wanted_tokens(batch, NEW) if kept else {})
+    assert await token_vectors(house, batch, OLD) == {}
+
+
+@pytest.mark.parametrize("dies_at", [1, 2, 3])
+async def test_missing_token_vectors_are_made_and_no_others(
+    house: House, monkeypatch: pytest.MonkeyPatch, dies_at: int
+) -> None:
+    """Also by a run that goes on after one that died."""
+    left = [dies_at]
+
+    def die(at: str) -> None:
+        assert at == "tokens.put"
+        left[0] -= 1
+        if left[0] == 0:
+            raise Died(at)
+
+    monkeypatch.setattr(token_fill, "PAGE_TEXTS", 4)
+    batch = [document(number, fingerprint=OLD.fingerprint) for number in range(5)]
+    await house.put(*batch)
+    async with house.ledger.transaction() as tx:
+        await tx.documents.publish([one.revision.revision_id for one in batch], now=NOW)
+        await tx.documents.delete(ACME, [batch[4].revision.document_id])
+    monkeypatch.setattr(token_fill, "reached", die)
+    with pytest.raises(Died) if dies_at <= 2 else nullcontext():
+        await fill_tokens(house.tools())
+    made = await token_vectors(house, batch, OLD)
+    assert len(made) == min(8, 4 * dies_at)
+    monkeypatch.setattr(token_fill, "reached", lambda _: None)
+    done = await fill_tokens(house.tools())
+    assert done == Filled(active=OLD.fingerprint, texts=8 - len(made))
+    assert await token_vectors(house, batch, OLD) == wanted_tokens(batch[:4], OLD)
+    assert (await fill_tokens(house.tools())).texts == 0

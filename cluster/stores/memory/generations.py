@@ -73,6 +73,19 @@ class MemoryGenerations:
         }
         return [texts[key] for key in sorted(texts)[: require_limit(limit)]]
 
+    async def tokenless(
+        self, fingerprint: str, *, head: bytes, after: str = "", limit: int
+    ) -> list[UnencodedText]:
+        held = self._state.vectors
+        texts = {
+            key: UnencodedText(vector_key=key, indexed_text=chunk.indexed_text, language=language)
+            for key, chunk, language in self._chunks()
+            if key > after
+            and (one := held.get((key, fingerprint)))
+            and not (one.tokens or b"").startswith(head)
+        }
+        return [texts[key] for key in sorted(texts)[: require_limit(limit)]]
+
     async def encoded(self, fingerprint: str, *, after: str = "", limit: int) -> list[str]:
         found = (
             chunk.chunk_id

@@ -63,14 +63,14 @@ class PostgresGenerations:
         self, fingerprint: str, *, after: str = "", limit: int
     ) -> list[UnencodedText]:
         asked = {"fingerprint": fingerprint, "after": after, "limit": require_limit(limit)}
-        return [
-            UnencodedText(
-                vector_key=key,
-                indexed_text=f"{context}\n{text}" if context else text,
-                language=language,
-            )
-            for key, text, context, language in await self._sql.rows("missing", asked)
-        ]
+        return [_unencoded(*row) for row in await self._sql.rows("missing", asked)]
+
+    async def tokenless(
+        self, fingerprint: str, *, head: bytes, after: str = "", limit: int
+    ) -> list[UnencodedText]:
+        asked = {"fingerprint": fingerprint, "after": after, "limit": require_limit(limit)}
+        rows = await self._sql.rows("tokenless", {**asked, "head": head})
+        return [_unencoded(*row) for row in rows]
 
     async def encoded(self, fingerprint: str, *, after: str = "", limit: int) -> list[str]:
         asked = {"fingerprint": fingerprint, "after": after, "limit": require_limit(limit)}
@@ -159,4 +159,12 @@ def _read(row: tuple[Any, ...]) -> HeldGeneration:
         retire_at=retire_at,
         progress=progress,
         ended_at=ended_at,
+    )
+
+
+def _unencoded(key: str, text: str, context: str, language: str) -> UnencodedText:
+    return UnencodedText(
+        vector_key=key,
+        indexed_text=f"{context}\n{text}" if context else text,
+        language=language,
     )

@@ -38,7 +38,8 @@ class HeldGeneration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnencodedText:
-    """A text of pending or visible chunks that a generation has no vector for yet."""
+    """A text of pending or visible chunks that a generation has no vector for yet, or no token
+    vectors."""
 
     vector_key: str
     indexed_text: str
@@ -108,6 +109,13 @@ class Generations(Protocol):
         self, fingerprint: str, *, after: str = "", limit: int
     ) -> list[UnencodedText]:
         """Those after the vector key `after` in the order of keys, each text once."""
+        ...
+
+    async def tokenless(
+        self, fingerprint: str, *, head: bytes, after: str = "", limit: int
+    ) -> list[UnencodedText]:
+        """Those that have a vector, but no packed token vectors that begin with `head`; after
+        the vector key `after` in the order of keys, each text once."""
         ...
 
     async def encoded(self, fingerprint: str, *, after: str = "", limit: int) -> list[str]:

@@ -44,6 +44,16 @@ WHERE c.vector_key > %(after)s
 ORDER BY c.vector_key
 LIMIT %(limit)s
 
+-- name: tokenless, reads
+SELECT DISTINCT ON (e.vector_key) e.vector_key, c.text, c.context, r.language
+FROM embeddings e
+JOIN chunks c ON c.vector_key = e.vector_key
+JOIN revisions r ON r.revision_id = c.revision_id AND r.state IN ('pending', 'visible')
+WHERE e.vector_key > %(after)s AND e.fingerprint = %(fingerprint)s
+  AND substr(e.tokens, 1, length(%(head)b::bytea)) IS DISTINCT FROM %(head)b::bytea
+ORDER BY e.vector_key
+LIMIT %(limit)s
+
 -- name: encoded, reads
 SELECT c.chunk_id
 FROM chunks c
