@@ -33,7 +33,7 @@ Edges = Mapping[tuple[str, str], tuple[Grain, int | None, int | None]]
 
 RECOGNIZERS_EDGES: Edges = {
     **EDGES,
-    ("day", "late"): ("second", 86_399, None),
+    ("day", "end"): ("second", 86_399, None),
     ("month", "early"): ("day", 0, 15),
     ("month", "mid"): ("day", 9, 20),
     ("month", "late"): ("day", 15, None),
@@ -65,7 +65,7 @@ DUCKLING = Conventions(
     first_week="thursday",
     after="start",
     until_holds=True,
-    until_from_now=True,
+    from_now=frozenset({"until"}),
     rolling="whole",
     ago="below",
     unit_count_is_nth=True,
@@ -86,6 +86,12 @@ DUCKLING = Conventions(
         "evening": (18, 24),
         "night": (18, 24),
         "late_night": (21, 24),
+    },
+    seasons={
+        "spring": ((3, 20), (6, 22)),
+        "summer": ((6, 21), (9, 24)),
+        "autumn": ((9, 23), (12, 22)),
+        "winter": ((12, 21), (3, 21)),
     },
     edges={
         **EDGES,
@@ -112,7 +118,7 @@ DUCKLING_ZH = replace(
 JIONLP = Conventions(
     prefer="current",
     first_week="monday",
-    until_from_now=True,
+    from_now=frozenset({"before", "until"}),
     ago="day",
     clock_end={"hour": timedelta(seconds=1), "minute": timedelta(minutes=1)},
     parts={

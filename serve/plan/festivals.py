@@ -144,7 +144,6 @@ AFTER_PASSOVER: Mapping[str, tuple[int, int]] = MappingProxyType(
         "purim": (-31, 2),
         "passover": (-1, 9),
         "holocaust": (11, 1),
-        "israel_independence": (19, 1),
         "lag_baomer": (32, 1),
         "shavuot": (49, 3),
         "tisha_bav": (112, 1),
@@ -271,6 +270,41 @@ def _tu_bishvat(_name: str, year: int) -> Days:
     return [(calendars.hebrew_autumn_day(year - 1, 11, 14), 1)]
 
 
+def _tax(_name: str, year: int) -> Days:
+    """15 April, or the next working day; the 16th is a holiday in Washington."""
+    holiday = date(year, 4, 16)
+    holiday += timedelta(days={5: -1, 6: 1}.get(holiday.weekday(), 0))
+    day = date(year, 4, 15)
+    while day.weekday() > 4 or day == holiday:
+        day += timedelta(days=1)
+    return [(day, 1)]
+
+
+def _kings(_name: str, year: int) -> Days:
+    """27 April, until 2013 the Queen's 30th; never a Sunday."""
+    day = date(year, 4, 27 if year > 2013 else 30)
+    return [(day - timedelta(days=1) if day.weekday() == 6 else day, 1)]
+
+
+def _administrative(_name: str, year: int) -> Days:
+    """Wednesday of the last full week of April."""
+    month = unit_at(datetime(year, 4, 1), "month")  # noqa: DTZ001  local time
+    return [(nth_weekday(month, -1, 5).start.date() - timedelta(days=3), 1)]
+
+
+def _israel_independence(_name: str, year: int) -> Days:
+    """The evening before 5 Iyar, moved so that it meets no Sabbath."""
+    day = calendars.passover(year) + timedelta(days=20)
+    day += timedelta(days={4: -1, 5: -2, 0: 1}.get(day.weekday(), 0))
+    return [(day - timedelta(days=1), 1)]
+
+
+def _jumuatul_wida(_name: str, year: int) -> Days:
+    """The last Friday of Ramadan."""
+    eids = calendars.hijri_days(year, 10, 1)
+    return [(eid - timedelta(days=(eid.weekday() - 5) % 7 + 1), 1) for eid in eids]
+
+
 def _term(name: str, year: int) -> Days:
     return [(calendars.solar_term(year, TERMS.index(name) * 15), 1)]
 
@@ -291,6 +325,11 @@ _READERS: tuple[tuple[Mapping[str, object] | frozenset[str], Callable[[str, int]
     (AFTER_PASSOVER, _after_passover),
     (HEBREW_AUTUMN, _hebrew_autumn),
     (frozenset({"tu_bishvat"}), _tu_bishvat),
+    (frozenset({"tax"}), _tax),
+    (frozenset({"kings_nl"}), _kings),
+    (frozenset({"administrative"}), _administrative),
+    (frozenset({"israel_independence"}), _israel_independence),
+    (frozenset({"jumuatul_wida"}), _jumuatul_wida),
     (frozenset(TERMS), _term),
     (HOLIDAYS_CN, _holidays),
 )

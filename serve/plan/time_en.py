@@ -12,7 +12,7 @@ from dataclasses import replace
 import regex
 
 from serve.plan import time_en_words as words
-from serve.plan.time_en_pieces import FLAGS, Piece, Pieces, weekend_of
+from serve.plan.time_en_pieces import FLAGS, Piece, Pieces, is_day, weekend_of
 from serve.plan.time_fields import Clock, Fields, ago, dated, for_long, placed, rolling
 from serve.plan.time_mention import Bound, Grain, TimeKind
 from serve.plan.time_spans import Found, between, sides
@@ -36,7 +36,7 @@ _START_WORDS = frozenset(
     for first in [word.split()[0].strip("-")]
 )
 _TRIGGER = regex.compile(
-    rf"(?<![\p{{L}}\d_])(?:\d|[<>]?\s?=\s?\d|{W.any_of(_START_WORDS)}"
+    rf"(?<![\p{{L}}\d_]|\d[:.,/-])\d|(?<![\p{{L}}\d_])(?:[<>]?\s?=\s?\d|{W.any_of(_START_WORDS)}"
     r"|today|todays|yesterdays?|tomorrows?|tmrw|now|right|just|asap|as|each|every|by|before|after"
     r"|since|until|till?|from|between|in|on|at|for|during|within|no|not|later|earlier|prior|noon"
     r"|midday|midnight|day|days|week|year|years|cy|fy|q[1-4]|h[12]|e?bo?[my]|eo[my]|bo[my]|w/c|same"
@@ -48,8 +48,8 @@ _TRIGGER = regex.compile(
 
 _CUE = regex.compile(
     r"(?:\b(?:in|since|during|until|till|by|before|after|from|through|between|throughout|of|year|"
-    r"late|early|mid|on|around|about|circa|and|or|not|than|to|at|for|last|next|this|past|due)\s+"
-    r"(?:the\s+)?|^[\s\"'(=<>]*|[=<>]\s*)$",
+    r"late|early|mid|on|around|about|circa|and|or|not|than|to|for|last|next|this|past|due)\s+"
+    r"(?:the\s+)?|^[\s\"'(=<>]*|[=<>]\s*|\d\s?,\s)$",
     FLAGS,
 )
 _MONTH_CUE = regex.compile(
@@ -144,16 +144,23 @@ def _found(place: int, end: int, kind: TimeKind, period: Period, bound: Bound = 
 
 def _point(reader: _Reader, place: int) -> Found | None:
     lead = _LEAD.match(reader.text, place)
-    piece = reader.fields_at(lead.end() if lead else place)
-    if piece is None or not (reader.cued(piece, place) or _led(lead, piece)):
+    starts = {place, lead.end(), lead.start("the")} if lead else {place}
+    pieces = [(reader.fields_at(each), each) for each in sorted(starts - {-1})]
+    fitting = [
+        piece
+        for piece, at in pieces
+        if piece is not None and (reader.cued(piece, place) or (at > place and _led(lead, piece)))
+    ]
+    if not fitting:
         return None
+    piece = max(fitting, key=lambda each: each.end)
     relative = piece.said.base is not None or piece.said.which is not None
     period = placed(piece.said, reader.ground)
     return _found(place, piece.end, "relative" if relative else "point", period)
 
 
 _LEAD = regex.compile(
-    r"(?:(?:in|on|at|during|around|about|approximately|by|for|=)\s*(?:the\s+)?|about\s+)(?=\S)",
+    r"(?:(?:in|on|at|during|around|about|approximately|for|of)\s+|=\s*)(?P<the>the\s+)?(?=\S)",
     FLAGS,
 )
 
@@ -176,7 +183,9 @@ def _led(lead: regex.Match[str] | None, piece: Piece) -> bool:
 # Ranges
 
 
-_SIDE_LEAD = regex.compile(r"(?:from|between|in|during|on)\s+(?:the\s+)?", FLAGS)
+_SIDE_LEAD = regex.compile(
+    r"(?:from|between|in|during|on|at|for|during\s+from)\s+(?:the\s+)?", FLAGS
+)
 _TO = regex.compile(
     r"\s*(?:[-–—~]|\bto\b|\buntil+\b|\btil+\b|\bthrough\b|\bthru\b|\band\b)\s*(?:the\s+)?", FLAGS
 )
@@ -267,7 +276,7 @@ _CLOCK = (
     r"|(?P<{0}n>noon|midday|midnight))"
 )
 _CLOCKS = regex.compile(
-    r"(?P<open>(?:from|between|at)\s+)?"
+    r"(?P<open>(?:from|between|at|in)\s+)?"
     + _CLOCK.format("a")
     + r"(?P<to>\s*(?:[-–—~]|\bto\b|\buntil+\b|\btil+\b|\bthrough\b|\band\b)\s*)"
     + _CLOCK.format("b")
@@ -279,7 +288,10 @@ _JOINT = regex.compile(r"(?:\s*[,@-]\s*|\s+(?:at|on|in|of|from|the|for)?\s*(?:th
 
 def _clock_range(reader: _Reader, place: int) -> Found | None:
     """ "Monday from 3 to 5 pm", "9:30 - 11:00 on Thursday", "between 7 and 9 last night"."""
-    readings = [_clocks_with_date(reader, place, date) for date in _leading_dates(reader, place)]
+    lead = _LEAD.match(reader.text, place)
+    starts = {place, lead.end(), lead.start("the")} - {-1} if lead else {place}
+    dates = [date for at in sorted(starts) for date in _leading_dates(reader, at)]
+    readings = [_clocks_with_date(reader, place, date) for date in dates]
     found = [each for each in readings if each is not None]
     return max(found, key=lambda each: each.end) if found else None
 
@@ -349,7 +361,7 @@ def _trailing_date(reader: _Reader, place: int) -> Piece | None:
 
 def _is_clock_range(match: regex.Match[str], said: Fields, *, dated_before: bool) -> bool:
     told = any(match[name] for name in ("aap", "bap", "am", "bm", "an", "bn"))
-    if said.month is not None and said.day is None and not told:
+    if said.dated and not is_day(said):
         return False
     if told:
         return True
@@ -386,7 +398,10 @@ def _datetime_range(reader: _Reader, place: int) -> Found | None:
     last = reader.fields_at(to.end())
     if last is None or not (last.said.clock or last.said.part):
         return None
-    return _found(place, last.end, "range", between(first.said, last.said, reader.ground))
+    start = first.said
+    if not start.dated and last.said.dated:
+        start = replace(start, base=reader.ground.today)
+    return _found(place, last.end, "range", between(start, last.said, reader.ground))
 
 
 # Open stretches
@@ -459,8 +474,9 @@ def _open_found(reader: _Reader, place: int, end: int, said: Fields, bound: Boun
 
 def _date_then_bound(reader: _Reader, place: int) -> Found | None:
     """ "Tuesday after 1 pm", "1/1/2015 after 2:00"."""
-    date = reader.fields_at(place, date_only=True)
-    if date is None or not date.said.dated:
+    lead = _LEAD.match(reader.text, place)
+    date = reader.fields_at(lead.end() if lead else place, date_only=True)
+    if date is None or not date.said.dated or not is_day(date.said):
         return None
     joint = regex.compile(r"\s+").match(reader.text, date.end)
     opening = _bound_at(reader.text, joint.end()) if joint else None
@@ -593,7 +609,7 @@ def amount_of(count: float, unit: Grain) -> list[tuple[int, Grain]]:
 
 _AGO = regex.compile(
     r"\s*(?P<ago>ago|back(?!\s+to)|earlier|previously|prior|before\s+now|before\s*$)"
-    r"|\s*(?P<hence>from\s+(?:right\s+)?now|hence|later|from\s+today|['’]s?\s+time|from\s+this\s+moment)",
+    r"|\s*(?P<hence>from\s+(?:right\s+)?now|hence|later|['’]s?\s+time|from\s+this\s+moment)",
     FLAGS,
 )
 _MORE = regex.compile(r"(?:about|around|approximately|roughly|nearly|almost|over|some)\s+", FLAGS)
@@ -709,13 +725,20 @@ def _offset_from(reader: _Reader, place: int) -> Found | None:
     if link is None or of is None or not reader.cued(of, link.end()):
         return None
     sign = -1 if link["w"].casefold() in {"before"} or "prior" in link["w"].casefold() else 1
-    start = placed(of.said, reader.ground)
+    start = placed(
+        of.said, _ahead(reader.ground) if "from" in link["w"].casefold() else reader.ground
+    )
     if sign > 0 and duration[-1][1] in {"second", "minute", "hour"} and of.said.clock is None:
         return None
     there = _offset_period(reader.ground, duration, sign, start)
     if by is None:
         return _offset_found(reader, place, of.end, there, duration)
     return _by_more(place, of.end, there, start, sign, more=by["w"].casefold() != "less")
+
+
+def _ahead(ground: Ground) -> Ground:
+    """ "From Tuesday" means one to come."""
+    return replace(ground, says=replace(ground.says, prefer="future"))
 
 
 def _offset_period(ground: Ground, duration: Duration, sign: int, start: Period) -> Period:
@@ -774,6 +797,8 @@ def _rolling(reader: _Reader, place: int) -> Found | None:
     if match is None or match["wend"]:
         return None
     rel = W.plain(match["rel"] or match["rel2"])
+    if match["rel2"] and not match["u"].casefold().endswith("s") and "upcoming" not in rel:
+        return None
     count = W.count_of(match["n"] or match["n2"])
     unit = W.UNITS[W.plain(match["u"])]
     which = -1 if rel == "trailing" else W.WHICH[rel]
@@ -829,18 +854,25 @@ def _length_first(reader: _Reader, place: int) -> Found | None:
     of = reader.fields_at(link.end()) if link is not None else None
     if link is None or of is None or (lead is None and "start" not in link.group().casefold()):
         return None
-    start = placed(of.said, reader.ground)
+    ahead = "from" in link.group().casefold()
+    start = placed(of.said, _ahead(reader.ground) if ahead else reader.ground)
     return _found(
         place, of.end, "range", for_long(reader.ground, start.start, duration, start.grain)
     )
 
 
 def _length_last(reader: _Reader, place: int) -> Found | None:
-    lead = regex.compile(r"from\s+", FLAGS).match(reader.text, place)
+    lead = regex.compile(r"(?P<from>from\s+)|(?:on|at|in)\s+(?:the\s+)?", FLAGS).match(
+        reader.text, place
+    )
     of = reader.fields_at(lead.end() if lead else place)
     link = _FOR.match(reader.text, of.end) if of is not None else None
     length = duration_at(reader.text, link.end()) if link is not None else None
-    if of is None or length is None or (lead is None and of.said.clock is None):
+    if (
+        of is None
+        or length is None
+        or ((lead is None or not lead["from"]) and of.said.clock is None)
+    ):
         return None if of is None or length is None else _day_with_length(reader, place, of, length)
     duration, end = length
     start = placed(of.said, reader.ground)
@@ -927,8 +959,9 @@ def _to_date(reader: _Reader, place: int) -> Found | None:
 
 _RULES: tuple[Rule, ...] = (
     _recurring,
-    _range,
     _clock_range,
+    _point,
+    _range,
     _datetime_range,
     _date_then_bound,
     _bounded_behind,
@@ -944,7 +977,6 @@ _RULES: tuple[Rule, ...] = (
     _soon,
     _to_date,
     _from_clock,
-    _point,
     _length,
 )
 

@@ -65,10 +65,11 @@ class Pieces:
         count = 0
         while True:
             at = place if so_far is None else _after_glue(self.text, so_far.end)
+            glue = "" if so_far is None else self.text[so_far.end : at]
             found = [
                 joined
                 for piece in self._pieces_at(at)
-                if (joined := _joined(so_far, piece)) is not None
+                if (joined := _joined(so_far, piece, glue)) is not None
                 and not (date_only and joined.said.clock is not None)
             ]
             if not found:
@@ -77,7 +78,9 @@ class Pieces:
             count += 1
         if so_far is None:
             return None
-        return replace(so_far, strong=so_far.strong or (count > 1 and so_far.said.dated))
+        said = so_far.said
+        sure = count > 1 and (said.dated or (said.clock is not None and said.part is not None))
+        return replace(so_far, strong=so_far.strong or sure)
 
     def _pieces_at(self, place: int) -> Iterator[Piece]:
         for pattern, build in PIECES:
@@ -103,13 +106,34 @@ def _after_glue(text: str, place: int) -> int:
     return match.end() if match is not None else place
 
 
-def _joined(so_far: Piece | None, piece: Piece) -> Piece | None:
+def _joined(so_far: Piece | None, piece: Piece, glue: str) -> Piece | None:
     if so_far is None:
         return piece
+    if not is_day(so_far.said) and (piece.said.clock or piece.said.part):
+        return None
+    if so_far.said.clock_only and so_far.said.clock is not None:
+        if not is_day(piece.said) or (not so_far.strong and piece.said.part is None):
+            return None
+    bare = piece.said.clock is not None and not piece.strong
+    if bare and so_far.said.part is None and not _AT.search(glue):
+        return None
     said = so_far.said.joined(piece.said)
     if said is None or said == so_far.said:
         return None
     return Piece(said, piece.end, so_far.strong or piece.strong)
+
+
+_AT = regex.compile(r"\bat\b|@", FLAGS)
+
+
+def is_day(said: Fields) -> bool:
+    """Whether a time of day may follow: "next month at 6" is no time of day."""
+    if not said.dated:
+        return True
+    days = (said.day, said.weekday, said.festival)
+    return any(each is not None for each in days) or (
+        said.base is not None and said.base.grain == "day"
+    )
 
 
 def _say(match: Match, **said: object) -> Piece:
@@ -195,10 +219,15 @@ def _month(_: Pieces, match: Match) -> Piece:
     return Piece(Fields(month=W.MONTHS[name]), match.end(), strong=name not in _WEAK_MONTHS)
 
 
-def _month_after_next(_: Pieces, match: Match) -> Piece:
+def _month_after_next(pieces: Pieces, match: Match) -> Piece:
     if match["m"]:
         return _say(match, month=W.MONTHS[W.plain(match["m"])], which=2)
-    return _say(match, weekday=W.WEEKDAYS[W.plain(match["w"])], which=2)
+    return _say(match, base=_nearest_weekday(pieces, W.WEEKDAYS[W.plain(match["w"])], 2))
+
+
+def _nearest_weekday(pieces: Pieces, weekday: int, which: int) -> Period:
+    says = replace(pieces.ground.says, last_weekday="nearest", next_weekday="nearest")
+    return dated(Fields(weekday=weekday, which=which), replace(pieces.ground, says=says))
 
 
 def _which_month(_: Pieces, match: Match) -> Piece:
@@ -268,17 +297,37 @@ def _which_weekday(pieces: Pieces, match: Match) -> Piece:
     weekday = W.WEEKDAYS[W.plain(match["w"])]
     nearest = {"past": -1, "this past": -1, "coming": 1, "upcoming": 1}
     if rel in nearest:
-        says = replace(pieces.ground.says, last_weekday="nearest", next_weekday="nearest")
-        ground = replace(pieces.ground, says=says)
-        said = Fields(weekday=weekday, which=nearest[rel])
-        return _say(match, base=dated(said, ground))
+        return _say(match, base=_nearest_weekday(pieces, weekday, nearest[rel]))
     return _say(match, weekday=weekday, which=which)
 
 
-def _festival(_: Pieces, match: Match) -> Piece:
+def _festival(pieces: Pieces, match: Match) -> Piece:
     place = next(key for key, value in match.groupdict().items() if value and key[0] == "f")
     which = W.WHICH[W.plain(match["rel"])] if match["rel"] else None
-    return _say(match, festival=W.FESTIVAL_NAMES[int(place[1:])], which=which)
+    said = Fields(festival=W.FESTIVAL_NAMES[int(place[1:])], which=which)
+    weekend = _THEN_WEEKEND.match(pieces.text, match.end())
+    if weekend is None:
+        return Piece(said, match.end())
+    year = int(weekend["y"]) if weekend["y"] else None
+    day = placed(replace(said, year=year), pieces.ground)
+    return Piece(Fields(base=_long_weekend(day, pieces)), weekend.end())
+
+
+_THEN_WEEKEND = regex.compile(r"(?:\s+(?P<y>\d{4}))?\s+week[\s-]?end\b", FLAGS)
+
+
+def _year_away(pieces: Pieces, match: Match) -> Piece:
+    """ "In two years", "two years ago", behind a month or a festival."""
+    count = W.count_of(match["n"] or match["m"])
+    year = pieces.ground.now.year + (count if match["n"] else -count)
+    return Piece(Fields(year=year), match.end(), strong=False)
+
+
+def _military(_: Pieces, match: Match) -> Piece | None:
+    hour, minute = int(match["h"]), int(match["min"])
+    if hour > 23 or minute > 59:
+        return None
+    return _say(match, clock=Clock(hour=hour, minute=minute, exact=True))
 
 
 def _festival_weekend(pieces: Pieces, match: Match) -> Piece | None:
@@ -338,7 +387,7 @@ def _same_unit(pieces: Pieces, match: Match) -> Piece:
 
 def _end_letters(pieces: Pieces, match: Match) -> Piece:
     unit: Grain = "month" if match["u"].lower() == "m" else "year"
-    edge = "late" if match["e"].lower() == "e" else "early"
+    edge = "end" if match["e"].lower() == "e" else "early"
     return _say(match, base=unit_at(pieces.ground.now, unit), edge=edge)
 
 
@@ -408,6 +457,10 @@ def _week_of(pieces: Pieces, match: Match) -> Piece | None:
 def _edge(pieces: Pieces, match: Match) -> Piece | None:
     piece = pieces.fields_at(match.end(), date_only=True)
     edge = W.EDGES[W.plain(match["e"])]
+    if piece is not None and piece.said.part is not None:
+        part = f"{edge}_{piece.said.part}"
+        known = part in pieces.ground.says.parts
+        return Piece(replace(piece.said, part=part), piece.end, piece.strong) if known else None
     if piece is None or piece.said.edge is not None or piece.said.clock is not None:
         return None
     counted = match["e"].lower() in {"earlier", "later"} or match["e"].lower().endswith("er in")
@@ -437,6 +490,8 @@ def _unit_edge(pieces: Pieces, match: Match) -> Piece:
 
 def _nth_of(pieces: Pieces, match: Match) -> Piece | None:
     """ "The last friday of October", "first 2 weeks of 2021", "3rd week of Jan"."""
+    if not match["n"] and not match["last"]:
+        return None
     nth = W.ordinal_of(match["n"]) if match["n"] else 1
     if match["last"]:
         nth = -nth
@@ -629,7 +684,7 @@ _DECADES = (
     "eighties",
     "nineties",
 )
-_Y4 = r"(?:1\d{3}|20\d{2}|21\d{2})"
+_Y4 = r"(?:1[1-9]\d{2}|20\d{2}|21\d{2})"
 _B = r"(?<![\p{L}\d_])"
 _E = r"(?![\p{L}\d_])"
 _THE = r"(?:the\s+)?"
@@ -659,13 +714,21 @@ PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     _at(rf"(?P<y>(?:19|20)\d\d)(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])", _year_first),
     _at(rf"(?P<a>\d{{1,2}})(?P<x>[-/.])(?P<b>\d{{1,2}})(?P=x)(?P<y>{_Y4}|\d\d)", _year_last),
     _at(r"(?P<a>\d{1,2})\s?/\s?(?P<b>\d{1,2})(?!\s*/)", _month_and_day),
-    _at(r"(?P<a>1[0-2]|[1-9])-(?P<b>1[0-9]|2[0-9]|3[01]|[1-9])(?!\s*[-/])", _month_and_day),
+    _at(
+        r"(?P<a>1[0-2]|[1-9])-(?P<b>1[0-9]|2[0-9]|3[01]|[1-9])(?!\s*(?:[-/:.]|[ap]\.?\s?m?\b))",
+        _month_and_day,
+    ),
+    _at(
+        rf"(?:in\s+(?P<n>\d{{1,3}}|{W.COUNT})|(?P<m>\d{{1,3}}|{W.COUNT}))\s+years?(?(m)\s+ago)",
+        _year_away,
+    ),
+    _at(r"(?<=\b(?:at|approximately|around)\s)(?P<h>[01]\d|2[0-3])(?P<min>[0-5]\d)", _military),
     _at(rf"(?P<y>{_Y4})[-/](?P<m>0?[1-9]|1[0-2])(?!\s*[-/]\s*\d)", _year_and_month),
     _at(rf"(?P<y>{_Y4})[-/\s]?(?P<m>{W.MONTH})", _year_and_month),
     _at(rf"(?P<m>{W.MONTH})[-/](?P<y>{_Y4})", _year_and_month),
     _at(
         rf"(?P<m>{W.MONTH})(?:[\s/,-]|of)*(?:the\s+)?(?P<d>{_DAYNUM})"
-        rf"(?!\s*(?:{W.ANY_UNIT}|o['’]?clock|[ap]\.?m\b|%|:\d))",
+        rf"(?!\s*(?:{W.UNIT}|o['’]?clock|[ap]\.?m\b|%|:\d|thousand|hundred))",
         _month_day,
     ),
     _at(rf"(?P<d>{_DAYNUM})(?:\s+day)?[\s-]*(?:of\s+)?(?:the\s+)?(?P<m>{W.MONTH})", _month_day),
@@ -744,7 +807,7 @@ PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
         _week_of,
     ),
     _before_more(
-        rf"(?:at\s+|by\s+)?(?P<e>{W.any_of(W.EDGES)})[\s-]*(?:around\s+|about\s+)?(?:the\s+)?"
+        rf"(?:at\s+)?(?P<e>{W.any_of(W.EDGES)})[\s-]*(?:around\s+|about\s+)?(?:the\s+)?"
         rf"(?:day\s+(?=\p{{L}}))?",
         _edge,
     ),
@@ -763,7 +826,7 @@ PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     _before_more(
         rf"{_THE}(?P<u>day|week|month|year)\s+(?P<dir>before|after|following)\s+", _day_before
     ),
-    _before_more(rf"{_THE}(?P<d>{_DAYNUM})(?:\s+day)?\s+of\s+(?:the\s+)?", _day_of_month),
+    _before_more(rf"{_THE}(?P<d>{_DAYNUM})(?:\s+day)?\s+(?:of|in)\s+(?:the\s+)?", _day_of_month),
     _at(rf"{_THE}(?P<d>{_DAYNUM})(?:\s+day)?\s+of\s+the\s+month", _day_of_the_month),
     _at(
         rf"(?P<h>\d{{1,2}})(?:(?P<mark>[:.h])(?P<min>\d\d)(?::(?P<s>\d\d))?|(?P<hh>h))?"
@@ -778,7 +841,7 @@ PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     _at(
         rf"(?:for\s+|at\s+)?(?P<lead>half|a quarter|quarter|(?:\d{{1,2}}|{W.COUNT})(?:\s+min(?:ute)?s?)?)"
         rf"\s+(?P<dir>past|after|to|till|before|of)\s+"
-        rf"(?:(?P<named>noon|midnight|midday)|(?P<h>\d{{1,2}}|{W.COUNT}))(?:h\b)?(?:\s*{_AP})?",
+        rf"(?:(?P<named>noon|midnight|midday)|(?P<h>\d{{1,2}}|{W.COUNT}))(?:h\b)?(?:\s*{_AP})?(?!\s+(?:of\s+)?{W.MONTH})",
         _past_hour,
     ),
     _at(rf"(?P<lead>half)\s+(?P<dir>)(?P<named>)?(?P<h>{W.COUNT})(?:\s*{_AP})?", _past_hour),

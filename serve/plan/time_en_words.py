@@ -128,7 +128,6 @@ COUNTS: Mapping[str, int] = MappingProxyType(
         },
         "a": 1,
         "an": 1,
-        "the": 1,
         "a couple of": 2,
         "a couple": 2,
         "couple of": 2,
@@ -195,8 +194,8 @@ EDGES: Mapping[str, str] = MappingProxyType(
         ),
         **dict.fromkeys(("start of", "early in", "earlier in", "the early part of"), "early"),
         **dict.fromkeys(("mid", "mid-", "middle of", "the middle of", "the midst of"), "mid"),
-        **dict.fromkeys(("late", "later", "the end of", "end of", "late in", "later in"), "late"),
-        **dict.fromkeys(("the tail end of", "the late part of", "towards the end of"), "late"),
+        **dict.fromkeys(("late", "later", "late in", "later in"), "late"),
+        **dict.fromkeys(("the end of", "end of", "the tail end of", "towards the end of"), "end"),
     }
 )
 SEASONS: Mapping[str, str] = MappingProxyType(
@@ -269,6 +268,10 @@ FESTIVALS: Mapping[str, str] = MappingProxyType(
         r"guy fawkes(?: night| day)?": "guy_fawkes",
         rf"(?:veteran{_S}|armistice|remembrance) day": "veterans",
         "thanks ?giving(?: day)?": "thanksgiving",
+        "tax day": "tax",
+        rf"(?:king{_S} day|koningsdag)": "kings_nl",
+        rf"administrative professional{_S} day|secretar(?:y|ies){_S} day": "administrative",
+        "juma(?:t|at|tul|atul)?[ -]?(?:ul[ -])?[vw]i?da|jumu['’]atul[ -]wida|jamat ul[ -]vida": "jumuatul_wida",
         "black friday": "black_friday",
         "cyber monday": "cyber_monday",
         "(?:christmas|x-?mas) eve": "christmas_eve",
@@ -332,9 +335,10 @@ FESTIVALS: Mapping[str, str] = MappingProxyType(
 )
 """How a festival is spelt, as patterns, and its name in `serve.plan.festivals`."""
 
+_BLANK = r"(?<![\[)]) (?!\?)"
 FESTIVAL_NAMES = tuple(FESTIVALS.values())
 FESTIVAL = "|".join(
-    f"(?P<f{place}>{pattern.replace(' ', '[ ]+')})" for place, pattern in enumerate(FESTIVALS)
+    f"(?P<f{place}>{regex.sub(_BLANK, '[ ]+', pattern)})" for place, pattern in enumerate(FESTIVALS)
 )
 
 FESTIVAL_STARTS = (
@@ -347,11 +351,11 @@ FESTIVAL_STARTS = (
     "|easter|ascension|pentecost|whit\\w*|monday|trinity|corpus|spring|dragon|mid-?autumn|moon|lantern"
     "|qingming|winter|summer|yom|rosh|c?hann?\\w*|festival|feast|sukkot|succot|shemini|simch?at"
     "|shavuot|passover|pesach|purim|tu|tisha|lag|holocaust|ramadh?an|ramazan|eid|id|sacrifice|bakr"
-    "|laylat|night|isra|hijri|muslim|mawlid|milad|day|ashura|daylight"
+    "|laylat|night|isra|hijri|muslim|mawlid|milad|day|ashura|daylight|tax|kings?|koningsdag|administrative|secretar\\w*|juma\\w*|jumu|jamat"
 )
 """The words that festivals begin with."""
 
-MONTH = any_of(MONTHS) + r"\b\.?"
+MONTH = any_of(MONTHS) + r"(?!\p{L})\.?"
 WEEKDAY = any_of(WEEKDAYS) + r"\b\.?"
 UNIT = any_of(LONG_UNITS) + r"\b"
 ANY_UNIT = any_of(UNITS) + r"\b"

@@ -37,9 +37,6 @@ LATEST_MORNING_HOUR = 6
 MORNING_PARTS = frozenset({"dawn", "early_morning", "morning", "forenoon"})
 NIGHT_PARTS = frozenset({"night", "late_night", "evening"})
 
-SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
-"""The first month of three, as meteorologists count them."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
@@ -94,7 +91,7 @@ class Fields:
             return False
         grain = self.base.grain
         if grain in {"day", "hour", "minute", "second"}:
-            return any((self.year, self.month, self.day, self.festival, self.quarter, self.half))
+            return any(getattr(self, each) is not None for each in _DATE[1:])
         if grain == "week":
             return any((self.year, self.month, self.day, self.quarter, self.half, self.season))
         if grain == "month":
@@ -104,6 +101,10 @@ class Fields:
     @property
     def dated(self) -> bool:
         return any(getattr(self, each) is not None for each in _DATE)
+
+    @property
+    def narrowed(self) -> bool:
+        return any(getattr(self, each) is not None for each in _DATE[1:])
 
     @property
     def clock_only(self) -> bool:
@@ -144,7 +145,7 @@ def _timed(period: Period, said: Fields, ground: Ground) -> Period:
     if said.clock is not None:
         at = _at_clock(period.start, said)
         at = _in_zone(at, said, ground)
-        grain = _clock_grain(said.clock)
+        grain = _clock_grain(said.clock, zoned=said.minutes_ahead is not None)
         return unit_at(at, grain) if grain != "second" else Period(at, moved(at, 1, grain), grain)
     if said.part is not None:
         start, end = ground.says.parts[said.part]
@@ -152,10 +153,10 @@ def _timed(period: Period, said: Fields, ground: Ground) -> Period:
     return period
 
 
-def _clock_grain(clock: Clock) -> Grain:
+def _clock_grain(clock: Clock, *, zoned: bool = False) -> Grain:
     if clock.second is not None:
         return "second"
-    return "minute" if clock.minute is not None else "hour"
+    return "minute" if clock.minute is not None or zoned else "hour"
 
 
 def _at_clock(day: datetime, said: Fields) -> datetime:
@@ -242,6 +243,10 @@ def _candidates(
     said: Fields, ground: Ground, *, year: int | None, month: int | None
 ) -> list[Period]:
     """In order of time: of the year told, else of the years about now."""
+    if said.base is not None and not said.narrowed:
+        return [said.base]
+    if said.week is not None and year is None:
+        year = ground.now.year
     if month is None and said.day is not None and year is None:
         return _days_of_months(said, ground)
     if said.weekday is not None and month is None and said.festival is None and said.week is None:
@@ -256,14 +261,22 @@ def _candidates(
     about = ground.now.year
     years = range(max(1, about - YEARS_SEARCHED), about + YEARS_SEARCHED + 1)
     found = [each for one in years for each in find(one) if each is not None]
-    return _on_weekday(found, said)
+    return _nearest_on_weekday(found, said, ground)
 
 
 def _on_weekday(found: list[Period], said: Fields) -> list[Period]:
     """Those on the weekday told; all, where none is (people err about weekdays)."""
-    if said.weekday is None or said.day is None:
+    if said.weekday is None or said.day is None or said.which is not None:
         return found
     return [each for each in found if each.start.weekday() == said.weekday] or found
+
+
+def _nearest_on_weekday(found: list[Period], said: Fields, ground: Ground) -> list[Period]:
+    """ "Sunday, 10 February": the nearest year in which it is one."""
+    fitting = _on_weekday(found, said)
+    if fitting is found or len(fitting) == len(found):
+        return fitting
+    return [preferred_by_distance(ground, fitting)]
 
 
 def _finder(said: Fields, ground: Ground, month: int | None) -> Candidates | None:
@@ -291,8 +304,8 @@ def _part_of_year(said: Fields, ground: Ground) -> Candidates | None:
         week = said.week
         return lambda year: [_week(year, week, said, ground)]
     if said.season is not None:
-        first = SEASONS[said.season]
-        return lambda year: [_season(year, first)]
+        season = ground.says.seasons[said.season]
+        return lambda year: [_season(year, season)]
     return None
 
 
@@ -301,9 +314,9 @@ def _month(year: int, month: int) -> Period | None:
     return unit_at(day.start, "month") if day is not None else None
 
 
-def _season(year: int, first: int) -> Period:
-    start = moved(year_at(year).start, first - 1, "month")
-    return Period(start, moved(start, 1, "quarter"), "quarter")
+def _season(year: int, days: tuple[tuple[int, int], tuple[int, int]]) -> Period | None:
+    first, after = day_at(year, *days[0]), day_at(year + (days[1] < days[0]), *days[1])
+    return Period(first.start, after.start, "quarter") if first and after else None
 
 
 def _week(year: int, week: int, said: Fields, ground: Ground) -> Period:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from serve.plan.time_fields import Clock, Fields, dated, ends_of_clock, placed
 from serve.plan.time_mention import Bound, Grain, TimeKind
-from serve.plan.time_units import DAY, Ground, Period, Unplaced, moved, unit_at
+from serve.plan.time_units import DAY, Ground, Period, Unplaced, floor, moved, unit_at
 
 SHORT = frozenset({"second", "minute", "hour"})
 
@@ -30,7 +30,9 @@ def between(first: Fields, last: Fields, ground: Ground) -> Period:
     first, last = _shared(first, last)
     if first.clock is not None or last.clock is not None:
         return _between_clocks(first, last, ground)
-    start, end = placed(first, ground), None
+    start = placed(first, ground)
+    if start.grain == "second" and ground.says.rolling == "days":
+        start = unit_at(start.start, "day")
     end = placed(last, ground) if last.base is not None else _following(last, start, ground)
     if start.start >= end.end and first.year is None and first.base is None:
         start = _before(first, end, ground)
@@ -39,6 +41,8 @@ def between(first: Fields, last: Fields, ground: Ground) -> Period:
 
 def _whole(start: Period, end: Period, ground: Ground) -> Period:
     last = end.end if ground.says.whole_end or _is_part(end) else end.start
+    if end.grain == "second":
+        last = floor(end.start, "day") if ground.says.rolling == "days" else end.start
     if last <= start.start:
         last = end.end
     if last <= start.start:
@@ -48,21 +52,21 @@ def _whole(start: Period, end: Period, ground: Ground) -> Period:
 
 def _is_part(period: Period) -> bool:
     """Its early, middle or late part: that ends where it ends."""
-    return period.end != unit_at(period.start, period.grain).end
+    unit = unit_at(period.start, period.grain)
+    return (period.start, period.end) != (unit.start, unit.end)
 
 
 def _shared(first: Fields, last: Fields) -> tuple[Fields, Fields]:
     if first.month is None and first.day is not None and last.month is not None:
         first = replace(first, month=last.month, lunar=last.lunar)
-    if first.year is None and first.base is None and last.year is not None:
+    whole = first.base is not None or first.which is not None
+    if first.year is None and not whole and last.year is not None:
         first = replace(first, year=None if _later(first, last) else last.year)
         if first.year is None:
             first = replace(first, year=(last.year or 0) - 1)
     if last.month is None and last.day is not None and first.month is not None:
         wraps = first.day is not None and last.day < first.day
         last = replace(last, month=first.month % 12 + 1 if wraps else first.month)
-    for each in ("quarter", "half", "edge"):
-        _ = each
     return first, last
 
 
@@ -74,7 +78,7 @@ def _later(first: Fields, last: Fields) -> bool:
 
 def _following(said: Fields, start: Period, ground: Ground) -> Period:
     """The first such time that does not end before `start` begins."""
-    if said.year is not None or not said.dated:
+    if said.year is not None or not said.dated or (said.which is not None and said.weekday is None):
         return placed(said, ground)
     from_there = replace(
         ground, now=start.start, says=replace(ground.says, prefer="future", last_weekday="nearest")
@@ -129,6 +133,9 @@ def _day_of(first: Fields, last: Fields, ground: Ground) -> Period:
 def _same_half(first: Fields, last: Fields) -> tuple[Fields, Fields]:
     """ "3 to 5 pm" begins in the afternoon, "11 to 1 pm" before noon."""
     a, b = first.clock, last.clock
+    if a is not None and b is not None and a.minute is not None and b.minute is None:
+        b = replace(b, minute=0)
+        last = replace(last, clock=b)
     part = first.part or last.part
     if first.part is None and not first.dated:
         first = replace(first, part=part)
@@ -153,7 +160,7 @@ def sides(
 ) -> tuple[datetime | None, datetime | None]:
     """Beginning and end of what lies before, until, after or since the period."""
     says = ground.says
-    now = ground.now if says.until_from_now else None
+    now = ground.now if bound in says.from_now else None
     if bound == "since":
         return period.start, None
     if bound == "after":

@@ -65,6 +65,16 @@ PARTS: Mapping[str, tuple[float, float]] = MappingProxyType(
     }
 )
 
+SEASONS: Mapping[str, tuple[tuple[int, int], tuple[int, int]]] = MappingProxyType(
+    {
+        "spring": ((3, 1), (6, 1)),
+        "summer": ((6, 1), (9, 1)),
+        "autumn": ((9, 1), (12, 1)),
+        "winter": ((12, 1), (3, 1)),
+    }
+)
+"""As meteorologists count them: first day, day after the last."""
+
 EDGES: Mapping[tuple[str, str], tuple[Grain, int | None, int | None]] = MappingProxyType(
     {
         ("day", "early"): ("hour", 0, 12),
@@ -106,7 +116,7 @@ class Conventions:
     its first Monday. `whole_end`: "5 to 7 May" holds the 7th. `clock_end`: what the end of "3 to
     5" adds, by how exactly it is told. `after`: "after 2010" begins with its end, its start, or
     its end where it is longer than a day. `until_holds`: "until Friday" holds Friday.
-    `until_from_now`: "by Friday" begins now. `rolling`: "the last 3 months" end now, end with
+    `from_now`: the bounds whose open side is now, not the beginning of time. `rolling`: "the last 3 months" end now, end with
     today's first moment, or are whole months. `ago`: "3 weeks ago" is the unit told, the day, the
     next smaller unit, or all the time since. `unit_count_is_nth`: "upcoming 2 weeks" is the
     second. `last_weekday`: "last Friday" is the latest before today, or that of the last week.
@@ -120,7 +130,7 @@ class Conventions:
     clock_end: Mapping[str, timedelta] = field(default_factory=dict)
     after: Literal["end", "start", "long"] = "end"
     until_holds: bool = True
-    until_from_now: bool = False
+    from_now: frozenset[str] = frozenset()
     rolling: Literal["now", "days", "whole"] = "now"
     ago: Literal["unit", "day", "below", "since"] = "unit"
     after_now: Literal["unit", "day", "below", "since"] | None = None
@@ -130,6 +140,9 @@ class Conventions:
     weekend: tuple[int, int] = (5, 0)
     day_first: bool = False
     lunar_by_number: bool = False
+    seasons: Mapping[str, tuple[tuple[int, int], tuple[int, int]]] = field(
+        default_factory=lambda: SEASONS
+    )
     parts: Mapping[str, tuple[float, float]] = field(default_factory=lambda: PARTS)
     edges: Mapping[tuple[str, str], tuple[Grain, int | None, int | None]] = field(
         default_factory=lambda: EDGES
@@ -236,6 +249,8 @@ def within(period: Period, start: float, end: float, grain: Grain) -> Period:
 def edge_of(period: Period, edge: str, *, says: Conventions) -> Period:
     """Its early, middle or late part; all of it where that is not told apart."""
     table = says.edges.get((period.grain, edge))
+    if table is None and edge == "end":
+        table = says.edges.get((period.grain, "late"))
     if table is None:
         return period
     unit, first, last = table
