@@ -19,7 +19,9 @@ Surfaces = Callable[[str], Sequence[str]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
     """The stored text of `revision_id`, from character `start` to before `end`, is the quoted
-    text; `content_sha256` is the digest of that whole stored text."""
+    text; `content_sha256` is the digest of that whole stored text. `tags_from` says who gave the
+    tags (`flag`, `record`, `front_matter`…), "" where there are none. `used_in` are the latest
+    artifacts that it went into, as its readers told."""
 
     chunk_ids: tuple[str, ...]
     document_id: str
@@ -40,6 +42,7 @@ class Citation:
     recorded_at: datetime
     license: str | None
     tags: tuple[str, ...]
+    tags_from: str
     authority: float
     quote_policy: QuotePolicy
     heading_path: tuple[str, ...]
@@ -51,6 +54,7 @@ class Citation:
     said_at: datetime | None
     conversation: str | None
     session: str | None
+    used_in: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +198,7 @@ def citation_of(block: Block, *, span: tuple[int, int] | None = None) -> Citatio
         recorded_at=first.recorded_at,
         license=about.license,
         tags=about.tags,
+        tags_from=about.provenance.get("tags", ""),
         authority=about.authority,
         quote_policy=about.quote_policy,
         heading_path=first.chunk.heading_path,

@@ -242,7 +242,7 @@ def _without_retold(blocks: Sequence[Block]) -> list[Block]:
             share = retold_share(block, source) if other not in gone else 0.0
             if share >= RETOLD:
                 gone.add(at)
-                sources[other] += _retold(block, share)
+                sources[other] += [*_retold(block, share), *sources.pop(at, [])]
                 break
     return [
         replace(block, also_in=(*block.also_in, *sources[at])) if sources[at] else block
@@ -252,11 +252,11 @@ def _without_retold(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _retold(block: Block, share: float) -> list[Copy]:
-    told = [
-        Copy(passage=passage, kind="retold", similarity=round(share, 4))
-        for passage in block.passages
+    """It, and what repeats it."""
+    passages = (*block.passages, *(copy.passage for copy in block.also_in))
+    return [
+        Copy(passage=passage, kind="retold", similarity=round(share, 4)) for passage in passages
     ]
-    return [*told, *block.also_in]
 
 
 def retold_share(block: Block, source: Block) -> float:

@@ -1,7 +1,8 @@
 """What does a piece of knowledge mean to whoever answers? An order, a fact, a profile, a hint.
 
-hard_constraint   what must be kept to: instructions of the caller, of tagged documents
-                  (`instruction`, `constraint`) and of people in conversations
+hard_constraint   what must be kept to: instructions of the caller, of documents that whoever
+                  brought them in tagged `instruction` or `constraint`, and of people in
+                  conversations; a page cannot make itself one by its own front matter
 session_fact      what was said in the session that is going on
 profile           documents tagged `profile` or `preference`
 evidence          passages that may be cited, and facts of the project
@@ -30,6 +31,7 @@ TAGS: Mapping[str, Label] = {
 STANDING_TAGS = tuple(TAGS)
 """Documents with one of these hold whatever the question is."""
 
+_TRUSTED = ("flag", "record")
 _BINDING = ("citable", "citable_with_version", "project_fact")
 _OTHERS = frozenset({"assistant", "agent", "ai", "bot", "system", "助手", "助理"})
 _INSTRUCTION = regex.compile(
@@ -46,9 +48,10 @@ _INSTRUCTION = regex.compile(
 def label_of(passage: CitedPassage, *, session: str | None) -> Label:
     """`session` is the one that is going on."""
     citation = passage.citation
-    for tag in citation.tags:
-        if tag in TAGS:
-            return TAGS[tag]
+    if citation.tags_from in _TRUSTED:
+        for tag in citation.tags:
+            if tag in TAGS:
+                return TAGS[tag]
     if citation.session is not None:
         if is_instruction(passage.text, speaker=citation.speaker):
             return "hard_constraint"
