@@ -27,6 +27,7 @@ from rerank.selection import shortlist
 from serve.candidates import Candidates, Places, gather, rankings
 from serve.choosing import choose, read_texts
 from serve.counting import CountTokens
+from serve.plan.constraints import left_nothing
 from serve.plan.plan import QueryPlan
 from serve.reranking import rerank
 from serve.timings import Timings
@@ -100,10 +101,16 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
             *([second] if isinstance(second, ChannelFailure) else []),
             *texts.failures,
         ),
-        notes=(*plan.notes, *_notes(reranked), *chosen.notes),
+        notes=(*plan.notes, *_emptied(plan, found), *_notes(reranked), *chosen.notes),
         timings_ms=timings.read(),
         reranker=reranked.reranker if reranked else "",
     )
+
+
+def _emptied(plan: QueryPlan, found: Candidates) -> tuple[str, ...]:
+    """A constraint that leaves nothing is said, not dropped."""
+    demanded = any(each.where is not None for each in plan.constraints)
+    return (left_nothing(plan.constraints),) if demanded and not found.passages else ()
 
 
 def _fused(plan: QueryPlan, found: Candidates) -> list[Candidate]:
@@ -125,7 +132,7 @@ async def _reranked(
 ) -> Reranked | ChannelFailure | None:
     pool = pool_of(fused, rankings(plan, found), passages=found.passages, plan=plan.rerank)
     asked = Asked(
-        text=plan.query,
+        text=plan.topic,
         language=plan.language,
         terms=plan.terms,
         scope=plan.scope,

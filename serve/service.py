@@ -22,8 +22,9 @@ from serve.encoding import OnceEncoded
 from serve.generations import Current, Fixed, Searched
 from serve.metrics import Metrics
 from serve.plan.plan import QueryPlan
-from serve.plan.planner import Known, Question, plan_question
+from serve.plan.planner import Question, plan_question
 from serve.plan.versions import KnownEdition
+from serve.planning import known_for
 from serve.refilling import refilling
 from serve.reranking import LateInteraction
 from serve.retrieve import Retrieved, Sources, retrieve
@@ -82,7 +83,7 @@ class Service:
     async def plan(self, question: Question | QueryPlan) -> QueryPlan:
         if isinstance(question, QueryPlan):
             return _known_channels(question, {*self.sources.channels, SEMANTIC})
-        known = Known(editions=await self.editions.get(question.scope))
+        known = await known_for(question, self.ledger, self.editions)
         return plan_question(question, known=known)
 
     @property

@@ -23,7 +23,7 @@ class SemanticChannel:
     name: str = "semantic"
 
     async def retrieve(self, plan: QueryPlan, *, limit: int) -> Found:
-        encoded = await self.encode(plan.query, plan.language)
+        encoded = await self.encode(plan.topic, plan.language)
         found = await self.index.search(
             encoded.vector, scope=plan.scope, where=plan.where, limit=limit
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import PlainSerializer, PlainValidator
 
 from cluster.filters import (
     MAX_DEPTH,
@@ -30,6 +32,14 @@ def planned_filter(raw: object) -> Filter:
     return parse_filter(raw, depth=-MAX_DEPTH - PLANNED_DEPTH)
 
 
+def joined(*parts: Filter | None) -> Filter | None:
+    """All of them at once; those that are None demand nothing."""
+    filters = tuple(part for part in parts if part is not None)
+    if len(filters) > 1:
+        return AllOf(filters)
+    return filters[0] if filters else None
+
+
 def filter_json(where: Filter) -> dict[str, Any]:
     match where:
         case Eq(name, value):
@@ -51,3 +61,9 @@ def filter_json(where: Filter) -> dict[str, Any]:
 
 def _scalar(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
+
+
+PlanFilter = Annotated[
+    Filter, PlainValidator(planned_filter), PlainSerializer(filter_json, when_used="json")
+]
+"""A filter as a plan holds it."""

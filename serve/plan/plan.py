@@ -14,19 +14,17 @@ from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
-    PlainValidator,
     with_config,
 )
 
-from cluster.filters import Filter
 from cluster.model import Scope, StoredPassage
 from cluster.text.terms import MAX_QUERY_TERMS, QueryTerm
 from rerank.fusion import FusionMethod
 from rerank.reranker import USUAL_RERANK, RerankPlan
 from rerank.selection import USUAL_SELECTION, SelectionPlan
 from rerank.verbatim import MAX_EXACT, ExactTerm
-from serve.plan.filter_json import filter_json, planned_filter
+from serve.plan.constraints import MAX_CONSTRAINTS, Constraint
+from serve.plan.filter_json import PlanFilter
 from serve.plan.moment import Moment
 from serve.plan.time_mention import TimeMention
 
@@ -46,9 +44,6 @@ def _weighed(terms: tuple[QueryTerm, ...]) -> tuple[QueryTerm, ...]:
     return terms
 
 
-PlanFilter = Annotated[
-    Filter, PlainValidator(planned_filter), PlainSerializer(filter_json, when_used="json")
-]
 Weight = Annotated[float, Field(ge=0, le=MAX_WEIGHT)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Terms = Annotated[
@@ -106,7 +101,8 @@ class Editions:
 class QueryPlan:
     """Same plan, same stores: same answer. `notes` are for the reader of the answer. `scope` is
     told by the caller's key and no part of the JSON. `times` are read in `zone`, a name of the
-    tz database; `exact` is what is meant as it is written."""
+    tz database; `exact` is what is meant as it is written, `about` the question without the
+    words of its `constraints` (empty: all of it)."""
 
     query: str
     scope: Scope
@@ -122,6 +118,13 @@ class QueryPlan:
     zone: str = "UTC"
     times: Annotated[tuple[TimeMention, ...], Field(max_length=MAX_TIMES)] = ()
     exact: Annotated[tuple[ExactTerm, ...], Field(max_length=MAX_EXACT)] = ()
+    constraints: Annotated[tuple[Constraint, ...], Field(max_length=MAX_CONSTRAINTS)] = ()
+    about: str = ""
     notes: tuple[str, ...] = ()
     rerank: RerankPlan = USUAL_RERANK
     selection: SelectionPlan = USUAL_SELECTION
+
+    @property
+    def topic(self) -> str:
+        """What channels and rerankers look for."""
+        return self.about or self.query

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Callable
+from dataclasses import replace
 
 import regex
 
-from cluster.filters import AllOf, Filter
-from cluster.model import Scope
+from cluster.filters import fields_of
 from cluster.text.languages import detect_language
 from cluster.text.terms import query_terms
-from rerank.fusion import FusionMethod
-from rerank.selection import USUAL_SELECTION, SelectionPlan
+from serve.plan.constraints import find_constraints, taken, unmet, without
 from serve.plan.exact_terms import exact_terms, weighted
+from serve.plan.filter_json import joined
 from serve.plan.plan import MAX_TIMES, ChannelPlan, Editions, QueryPlan
+from serve.plan.question import Known, Question
 from serve.plan.times import find_times, zone_named
-from serve.plan.versions import KnownEdition, choose_editions, edition_filter
+from serve.plan.versions import EDITION_FIELDS, choose_editions, edition_filter
+
+__all__ = ["RULES", "Known", "Question", "Rule", "plan_question"]
 
 CHANNELS = ("semantic", "keyword", "recent")
 USUAL_CHANNELS = ("semantic", "keyword")
@@ -33,31 +34,6 @@ _RECENT = regex.compile(
     r"|最近|最新|近期|近来|近日|刚才|刚刚|新近",
     regex.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What a caller may say. `channels` empty: the planner chooses. Times in the text are read
-    from `now` in `zone`, a name of the tz database."""
-
-    text: str
-    scope: Scope
-    limit: int
-    now: datetime
-    deadline_s: float
-    where: Filter | None = None
-    version: str | None = None
-    channels: tuple[str, ...] = ()
-    fusion: FusionMethod = "score"
-    zone: str = "UTC"
-    selection: SelectionPlan = USUAL_SELECTION
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What the rules may know of the stored data."""
-
-    editions: Sequence[KnownEdition] = ()
 
 
 Rule = Callable[[QueryPlan, Question, Known], QueryPlan]
@@ -84,12 +60,31 @@ def plan_question(question: Question, *, known: Known) -> QueryPlan:
     return plan
 
 
+def read_language(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan:
+    return replace(plan, language=detect_language(plan.query))
+
+
+def read_constraints(plan: QueryPlan, _question: Question, known: Known) -> QueryPlan:
+    """What is demanded counts; what is merely mentioned only where something stored fits it."""
+    found = find_constraints(plan.query, times=plan.times, now=plan.now)
+    constraints = tuple(each for each in found if each.certain or each.where in known.fitting)
+    filters = tuple(each.where for each in constraints if each.where is not None)
+    notes = tuple(taken(each) if each in constraints else unmet(each) for each in found)
+    return replace(
+        plan,
+        constraints=constraints,
+        about=without(plan.query, constraints) if constraints else "",
+        where=joined(plan.where, *filters),
+        notes=(*plan.notes, *notes),
+    )
+
+
 def read_words(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan:
-    return replace(plan, language=detect_language(plan.query), terms=query_terms(plan.query))
+    return replace(plan, terms=query_terms(plan.topic))
 
 
 def find_exact_terms(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan:
-    exact = exact_terms(plan.query)
+    exact = exact_terms(plan.topic)
     return replace(plan, exact=exact, terms=weighted(plan.terms, exact))
 
 
@@ -104,9 +99,10 @@ def pick_editions(plan: QueryPlan, question: Question, known: Known) -> QueryPla
     editions, notes = choose_editions(
         plan.query, asked=question.version, where=question.where, known=known.editions
     )
+    if editions.newest_only and fields_of(plan.where) & EDITION_FIELDS:
+        editions = replace(editions, newest_only=False, collapse=True)
     chosen = edition_filter(editions) if known.editions else None
-    parts = [part for part in (plan.where, chosen) if part is not None]
-    where = AllOf(tuple(parts)) if len(parts) > 1 else (parts[0] if parts else None)
+    where = joined(plan.where, chosen)
     return replace(plan, editions=editions, where=where, notes=(*plan.notes, *notes))
 
 
@@ -130,4 +126,12 @@ def pick_channels(plan: QueryPlan, question: Question, _known: Known) -> QueryPl
     return replace(plan, channels=chosen, notes=(*plan.notes, *notes))
 
 
-RULES: tuple[Rule, ...] = (read_words, find_exact_terms, read_times, pick_editions, pick_channels)
+RULES: tuple[Rule, ...] = (
+    read_language,
+    read_times,
+    read_constraints,
+    read_words,
+    find_exact_terms,
+    pick_editions,
+    pick_channels,
+)

@@ -1,0 +1,40 @@
+"""What a caller asks, and what may be known of the stored data before a plan is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from cluster.filters import Filter
+from cluster.model import Scope
+from rerank.fusion import FusionMethod
+from rerank.selection import USUAL_SELECTION, SelectionPlan
+from serve.plan.versions import KnownEdition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a caller may say. `channels` empty: the planner chooses. Times in the text are read
+    from `now` in `zone`, a name of the tz database."""
+
+    text: str
+    scope: Scope
+    limit: int
+    now: datetime
+    deadline_s: float
+    where: Filter | None = None
+    version: str | None = None
+    channels: tuple[str, ...] = ()
+    fusion: FusionMethod = "score"
+    zone: str = "UTC"
+    selection: SelectionPlan = USUAL_SELECTION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the rules may know of the stored data: its editions, and of the filters that a
+    question only hints at, those that something visible fits."""
+
+    editions: Sequence[KnownEdition] = ()
+    fitting: frozenset[Filter] = frozenset()
