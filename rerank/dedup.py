@@ -35,14 +35,16 @@ class Copy:
 class Block:
     """Neighbouring chunks of one revision in reading order; most often just one.
 
-    `score` and `bonuses` are those of its best chunk, `hits` those of all its chunks. `also_in`
-    says the same elsewhere; the best chunk may be one of these.
+    `score`, `bonuses` and `parts` (what the score is made of before it is scaled to 0..1) are
+    those of its best chunk, `hits` those of all its chunks. `also_in` says the same elsewhere;
+    the best chunk may be one of these.
     """
 
     passages: tuple[StoredPassage, ...]
     score: float
     hits: tuple[Hit, ...]
     bonuses: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float] = field(default_factory=dict)
     also_in: tuple[Copy, ...] = ()
 
     @property
@@ -159,5 +161,6 @@ def _joined(left: Block, right: Block) -> Block:
         score=best.score,
         hits=(*left.hits, *right.hits),
         bonuses=best.bonuses,
+        parts=best.parts,
         also_in=(*left.also_in, *right.also_in),
     )

@@ -9,16 +9,22 @@ Which of the blocks are shown decides `rerank.selection`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+
+import numpy as np
 
 from cluster.model import StoredPassage
 from rerank.dedup import Block
 from rerank.fusion import Candidate, FusionMethod, Ranking, floor_of, fuse
-from rerank.late_interaction import UNKNOWN_LANGUAGES
-from rerank.priors import bonuses
+from rerank.late_interaction import UNKNOWN_LANGUAGES, z_scores
+from rerank.priors import bonuses, moment_of
 from rerank.reranker import Pooled, Reranked, RerankPlan
+from rerank.time_bonus import Interval, time_bonuses
 from rerank.verbatim import ExactTerm
+
+USUAL_SPREAD = 2.0
 
 
 def fuse_rankings(
@@ -40,12 +46,13 @@ def pool_of(
     *,
     passages: Mapping[str, StoredPassage],
     plan: RerankPlan,
+    wide: bool = False,
 ) -> list[Pooled]:
-    """The best `plan.pool` candidates; where turns of conversations are among these, the best
-    `plan.conversation_pool`."""
+    """The best `plan.pool` candidates; where it is to be `wide`, or turns of conversations are
+    among these, the best `plan.wide_pool`."""
     best = candidates[: plan.pool]
-    if any(passages[each.chunk_id].turn is not None for each in best):
-        best = candidates[: max(plan.pool, plan.conversation_pool)]
+    if wide or any(passages[each.chunk_id].turn is not None for each in best):
+        best = candidates[: max(plan.pool, plan.wide_pool)]
     by_channel = {ranking.channel: ranking for ranking in rankings}
     keyword, semantic = by_channel.get("keyword"), by_channel.get("semantic")
     words = {hit.chunk_id: hit.score for hit in keyword.hits} if keyword else {}
@@ -69,14 +76,25 @@ def standing(
     reranked: Reranked | None,
     now: datetime,
     exact: Sequence[ExactTerm] = (),
+    times: Sequence[Interval] = (),
+    zone: tzinfo = UTC,
 ) -> list[Block]:
-    """Every candidate as a block, best first. Scores are 0 to 1 over what was scored, bonuses
-    are added to that; candidates that the reranker did not score have 0 and stay behind, in
-    the order of the fusion."""
-    scores, order = _scores(candidates, reranked)
+    """Every candidate as a block, best first. Scores are 0 to 1 over what was scored, the times
+    of the question included (`rerank.time_bonus`); bonuses are added to that. Candidates that
+    the reranker did not score have 0 and stay behind, in the order of the fusion."""
+    scored = reranked.scores if reranked else {each.chunk_id: each.score for each in candidates}
+    parts = _parts(scored, reranked, passages=passages, times=times, zone=zone)
+    scores = _scaled({key: math.fsum(each.values()) for key, each in parts.items()})
     blocks = [
-        _block(each, passages[each.chunk_id], score=scores[each.chunk_id], now=now, exact=exact)
-        for each in order
+        Block(
+            passages=(passages[each.chunk_id],),
+            score=scores.get(each.chunk_id, 0.0) + sum(added.values()),
+            hits=each.hits,
+            bonuses=added,
+            parts=parts.get(each.chunk_id, {}),
+        )
+        for each in sorted(candidates, key=lambda each: each.chunk_id not in scored)
+        for added in [bonuses(passages[each.chunk_id], now=now, exact=exact)]
     ]
     return sorted(blocks, key=lambda block: -block.score)  # equal ones stay in their order
 
@@ -102,36 +120,38 @@ def _only(ranking: Ranking, passages: Mapping[str, StoredPassage]) -> Ranking:
     )
 
 
-def _scores(
-    candidates: Sequence[Candidate], reranked: Reranked | None
-) -> tuple[dict[str, float], list[Candidate]]:
-    fused = {each.chunk_id: each.score for each in candidates}
-    if reranked is None or not reranked.scores:
-        return fused, list(candidates)
-    scored = [each for each in candidates if each.chunk_id in reranked.scores]
-    rest = [each for each in candidates if each.chunk_id not in reranked.scores]
-    low, high = min(reranked.scores.values()), max(reranked.scores.values())
-    span = high - low
-    scores = {
-        each.chunk_id: (reranked.scores[each.chunk_id] - low) / span if span else 1.0
-        for each in scored
-    }
-    scored.sort(key=lambda each: -scores[each.chunk_id])  # equal ones in the order of the fusion
-    return scores | dict.fromkeys((each.chunk_id for each in rest), 0.0), scored + rest
-
-
-def _block(
-    candidate: Candidate,
-    passage: StoredPassage,
+def _parts(
+    scored: Mapping[str, float],
+    reranked: Reranked | None,
     *,
-    score: float,
-    now: datetime,
-    exact: Sequence[ExactTerm],
-) -> Block:
-    added = bonuses(passage, now=now, exact=exact)
-    return Block(
-        passages=(passage,),
-        score=score + sum(added.values()),
-        hits=candidate.hits,
-        bonuses=added,
-    )
+    passages: Mapping[str, StoredPassage],
+    times: Sequence[Interval],
+    zone: tzinfo,
+) -> dict[str, dict[str, float]]:
+    """What each score is made of: what the reranker (or the fusion) gave, then the times. These
+    are told in standard deviations, so that a score of another scale becomes such before."""
+    moments = {key: moment_of(passages[key]) for key in scored}
+    standard = scored if reranked and reranked.scale == "z" else _standard(scored)
+    added = time_bonuses(standard, moments=moments, times=times, zone=zone)
+    if not added:
+        standard = scored
+    named = reranked.parts if reranked and standard is scored else {}
+    whole = reranked.reranker if reranked else "fused"
+    return {
+        key: {**(named.get(key) or {whole: standard[key]}), **added.get(key, {})} for key in scored
+    }
+
+
+def _standard(scores: Mapping[str, float]) -> Mapping[str, float]:
+    """As wide as late interaction's scores are."""
+    z = z_scores(np.fromiter(scores.values(), dtype=np.float64))
+    return dict(zip(scores, (float(value) for value in USUAL_SPREAD * z), strict=True))
+
+
+def _scaled(scores: Mapping[str, float]) -> Mapping[str, float]:
+    if not scores:
+        return {}
+    low, high = min(scores.values()), max(scores.values())
+    if high == low:
+        return dict.fromkeys(scores, 1.0)
+    return {key: (score - low) / (high - low) for key, score in scores.items()}

@@ -19,21 +19,21 @@ Scale = Literal["z", "logit"]
 """`z`: standard deviations within the pool, so that nothing follows from a value alone; `logit`:
 a cross-encoder's own, comparable between questions."""
 
-CONVERSATION_POOL = 600
+WIDE_POOL = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankPlan:
     """Which reranker (`none`: the fused order stays), how many candidates, how long.
 
-    `conversation_pool` is the pool where turns of conversations answer: an answer rarely repeats
-    the words of its question, so the first look misses more of them. The weights are those of
-    late interaction.
+    `wide_pool` is the pool where turns of conversations answer, or where the question names a
+    time: an answer among these rarely repeats the words of its question, so that the first look
+    misses more of them. The weights are those of late interaction.
     """
 
     name: Literal["late_interaction", "rules", "cross_encoder", "none"] = "late_interaction"
     pool: Annotated[int, Field(ge=1, le=1000)] = 60
-    conversation_pool: Annotated[int, Field(ge=1, le=1000)] = CONVERSATION_POOL
+    wide_pool: Annotated[int, Field(ge=1, le=1000)] = WIDE_POOL
     keyword_weight: Annotated[float, Field(ge=0, le=1000)] = 0.5
     similarity_weight: Annotated[float, Field(ge=0, le=1000)] = 1.5
     cosine_weight: Annotated[float, Field(ge=0, le=1000)] = 0.5

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from zoneinfo import ZoneInfo
 
 from cluster.errors import InvalidRequest
 from cluster.model import ChannelFailure
@@ -53,7 +54,8 @@ class Retrieved:
     merge. `spent` is what a budget or quotas came to. `reranker` is the one whose scores made the
     order, "" where the fusion did.
     `timings_ms` has `channels`, each `channel:<name>`, `ledger`, `fuse`, `rerank`, `select`,
-    `cite` and `total`. `generation` is the fingerprint of the encoder whose index was searched.
+    `cite` and `total`. `generation` is the fingerprint of the encoder whose index was searched,
+    `search_id` the name of this answer.
     """
 
     plan: QueryPlan
@@ -67,6 +69,7 @@ class Retrieved:
     spent: Spent | None = None
     reranker: str = ""
     generation: str = ""
+    search_id: str = ""
 
 
 async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
@@ -83,7 +86,13 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
     reranked = second if isinstance(second, Reranked) else None
     with timings.stage("select"):
         blocks = standing(
-            fused, passages=found.passages, reranked=reranked, now=plan.now, exact=plan.exact
+            fused,
+            passages=found.passages,
+            reranked=reranked,
+            now=plan.now,
+            exact=plan.exact,
+            times=plan.times,
+            zone=ZoneInfo(plan.zone),
         )
         best = shortlist(blocks, limit=plan.limit, plan=plan.selection)
     with timings.stage("cite"):
@@ -130,7 +139,13 @@ async def _reranked(
     *,
     timings: Timings,
 ) -> Reranked | ChannelFailure | None:
-    pool = pool_of(fused, rankings(plan, found), passages=found.passages, plan=plan.rerank)
+    pool = pool_of(
+        fused,
+        rankings(plan, found),
+        passages=found.passages,
+        plan=plan.rerank,
+        wide=any(time.placed for time in plan.times),
+    )
     asked = Asked(
         text=plan.topic,
         language=plan.language,
