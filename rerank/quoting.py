@@ -58,11 +58,13 @@ class QuoteVerdict:
 
 USUAL_LIMITS = QuoteLimits()
 
+_UNSPACED_SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_UNSPACED = regex.compile(f"[{_UNSPACED_SCRIPTS}]")
+_LETTER = rf"[[\p{{L}}\p{{N}}]--[{_UNSPACED_SCRIPTS}]]"
+_INNER = rf"[[\p{{L}}\p{{N}}\p{{M}}_'’-]--[{_UNSPACED_SCRIPTS}]]"
 _WORD = regex.compile(
-    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
-    r"|[\p{L}\p{N}][\p{L}\p{N}\p{M}_'’-]*(?:[.,:/](?=\p{L}|\p{N})[\p{L}\p{N}\p{M}_'’-]+)*"
+    rf"[{_UNSPACED_SCRIPTS}]|{_LETTER}{_INNER}*(?:[.,:/](?={_LETTER}){_INNER}+)*", regex.V1
 )
-_UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 
 
 def quote_of(
