@@ -155,6 +155,7 @@ class ServeSettings(_Section):
     encoder_gpus: float = Field(0.0, ge=0)
     encoder_batch: int = Field(16, ge=1)
     encoder_batch_wait_ms: float = Field(2.0, ge=0)
+    query_cache_entries: int = Field(1000, ge=0, le=1_000_000, description="0: no cache")
 
 
 class SelectionSettings(_Section):

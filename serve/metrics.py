@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -51,6 +52,34 @@ class Metrics:
             ("channel",),
             registry=self.registry,
         )
+
+        self._shown = Counter(
+            "palimpsest_passages_shown",
+            "Passages in answers, by whether showing them was counted in the ledger.",
+            ("outcome",),
+            registry=self.registry,
+        )
+        self._cache = Counter(
+            "palimpsest_query_cache",
+            "Questions, by what the cache of answers did for them.",
+            ("outcome",),
+            registry=self.registry,
+        )
+        self._cache_entries = Gauge(
+            "palimpsest_query_cache_entries", "Answers that are kept.", registry=self.registry
+        )
+        self._cache_bytes = Gauge(
+            "palimpsest_query_cache_bytes", "Bytes of these, roughly.", registry=self.registry
+        )
+
+    def shown(self, *, kept: int = 0, lost: int = 0) -> None:
+        self._shown.labels("kept").inc(kept)
+        self._shown.labels("lost").inc(lost)
+
+    def cache(self, outcome: Literal["hit", "miss"], *, entries: int, size: int) -> None:
+        self._cache.labels(outcome).inc()
+        self._cache_entries.set(entries)
+        self._cache_bytes.set(size)
 
     def answered(self, *, method: str, route: str, status: int, seconds: float) -> None:
         labels = (method, route, str(status))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+import uuid
 from collections.abc import AsyncIterator, Sequence, Set
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from cluster.clock import Clock
@@ -13,7 +14,7 @@ from cluster.errors import DeadlineExceeded, InvalidRequest, StoreUnavailable
 from cluster.model import ApiKey, ChannelFailure, Scope
 from cluster.settings import Settings
 from cluster.stores.open import Stores
-from cluster.stores.protocols import Ledger
+from cluster.stores.protocols import Ledger, Standing
 from serve.channels.keyword import KeywordChannel
 from serve.channels.recent import RecentChannel
 from serve.channels.semantic import EncodeQuery, SemanticChannel
@@ -25,10 +26,12 @@ from serve.plan.plan import QueryPlan
 from serve.plan.planner import Question, plan_question
 from serve.plan.versions import KnownEdition
 from serve.planning import known_for
+from serve.query_cache import QueryCache
 from serve.refilling import refilling
 from serve.reranking import LateInteraction
 from serve.retrieve import Retrieved, Sources, retrieve
 from serve.short_lived import ShortLived
+from serve.usage import ShownCounter, cited_uses, new_search_id
 
 KEY_TTL_S = 3.0
 EDITIONS_TTL_S = 3.0
@@ -49,8 +52,18 @@ class Service:
     keys: ShortLived[str, ApiKey | None]
     editions: ShortLived[Scope, list[KnownEdition]]
     refilling: ShortLived[None, tuple[ChannelFailure, ...]]
+    cache: QueryCache
+    shown: ShownCounter
     waiters: asyncio.Semaphore
     """Uploads that may wait for their run at once; most places are for questions."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """What goes on beside the answers."""
+        async with AsyncExitStack() as beside:
+            await beside.enter_async_context(self.shown.running())
+            await beside.enter_async_context(self.cache.running(self.ledger))
+            yield
 
     async def search(self, question: Question | QueryPlan, *, passed_s: float = 0.0) -> Retrieved:
         """A plan is carried out as it is. Raises `DeadlineExceeded` when the whole budget is
@@ -60,11 +73,13 @@ class Service:
         searched = self.generations.searched
         try:
             async with asyncio.timeout(left_s):
+                standing = await self._standing(question.scope)
                 plan = await self.plan(question)
                 plan_ms = round((time.perf_counter() - started) * 1000, 2)
-                async with _searching(self.sources, searched) as sources:
-                    found = await retrieve(plan, _within(sources, left_s))
-                filling = await self.refilling.get(None)
+                found = self._kept(plan, standing, searched)
+                if found is None:
+                    found = await self._found(plan, standing, searched, left_s=left_s)
+                    self.cache.put(found, standing)
         except TimeoutError as error:
             limit_ms = round(question.deadline_s * 1000)
             raise DeadlineExceeded(
@@ -73,12 +88,44 @@ class Service:
         total_ms = round((time.perf_counter() - started) * 1000, 2)
         found = replace(
             found,
-            generation=searched.fingerprint,
-            failures=_with_filling(found, filling),
             timings_ms={"plan": plan_ms, **found.timings_ms, "total": total_ms},
+            search_id=new_search_id(uuid.uuid4().hex),
         )
         self.metrics.retrieved(found.timings_ms, found.failures)
+        self.shown.add(plan.scope, found.passages)
         return found
+
+    async def _standing(self, scope: Scope) -> Standing:
+        """Read before anything else: what is read afterwards is at least as new."""
+        async with self.ledger.transaction() as tx:
+            return await tx.writes.standing(scope.tenant)
+
+    def _kept(self, plan: QueryPlan, standing: Standing, searched: Searched) -> Retrieved | None:
+        """An answer to the same plan that is still the answer of now."""
+        if not self.cache.on:
+            return None
+        started = time.perf_counter()
+        kept = self.cache.get(plan, standing, generation=searched.fingerprint)
+        self.metrics.cache(
+            "miss" if kept is None else "hit", entries=len(self.cache), size=self.cache.bytes
+        )
+        if kept is None:
+            return None
+        spent_ms = round((time.perf_counter() - started) * 1000, 2)
+        return replace(kept, timings_ms={"cache": spent_ms})
+
+    async def _found(
+        self, plan: QueryPlan, standing: Standing, searched: Searched, *, left_s: float
+    ) -> Retrieved:
+        async with _searching(self.sources, searched) as sources:
+            found = await retrieve(plan, _within(sources, left_s))
+        filling = await self.refilling.get(None)
+        found = replace(
+            found, generation=searched.fingerprint, failures=_with_filling(found, filling)
+        )
+        if not standing.has_usage:
+            return found
+        return await cited_uses(found, self.ledger, within_s=SPARE_S)
 
     async def plan(self, question: Question | QueryPlan) -> QueryPlan:
         if isinstance(question, QueryPlan):
@@ -143,6 +190,8 @@ def build_service(
         keys=ShortLived(find_key, ttl_s=KEY_TTL_S),
         editions=ShortLived(known_editions, ttl_s=EDITIONS_TTL_S),
         refilling=ShortLived(lambda _: refilling(ledger), ttl_s=REFILLING_TTL_S),
+        cache=QueryCache(entries=settings.serve.query_cache_entries),
+        shown=ShownCounter(ledger, metrics),
         waiters=asyncio.Semaphore(max(1, settings.serve.max_ongoing_requests // 4)),
     )
 

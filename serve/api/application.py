@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 from starlette.types import ASGIApp
 
-from serve.api import context, documents, forget, health, problems, search, uploads, verify
+from serve.api import context, documents, forget, health, problems, search, uploads, usage, verify
 from serve.api.gate import Gate, Limits
 from serve.api.page import render
 from serve.api.schemas import Problem, TextUpload
@@ -33,7 +33,8 @@ def build_api(open_service: OpenService, *, limits: Limits, metrics: Metrics) ->
         app.state.service = service
         app.state.looks = health.looks_at(service)
         try:
-            yield
+            async with service.running():
+                yield
         finally:
             await service.stores.close()
 
@@ -46,7 +47,7 @@ def build_api(open_service: OpenService, *, limits: Limits, metrics: Metrics) ->
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    for room in (search, context, verify, documents, uploads, forget, health):
+    for room in (search, context, verify, documents, uploads, usage, forget, health):
         app.include_router(room.router)
     problems.install(app)
     app.add_middleware(_gate, limits=limits, metrics=metrics)

@@ -58,6 +58,7 @@ async def context(
         failures=made.failures,
         timings_ms=made.found.timings_ms,
         request_id=request_id_of(request),
+        search_id=made.found.search_id,
         generation=made.found.generation,
         explanation=explanation_of(made.found) if body.explain else None,
     )

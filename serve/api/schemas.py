@@ -185,7 +185,8 @@ class ContextText(BaseModel):
 
 class SearchAnswer(BaseModel):
     """`failures` names channels that gave nothing; then the answer is partial. `generation` is
-    the fingerprint of the encoder whose vectors were searched. `spent` is there where a budget
+    the fingerprint of the encoder whose vectors were searched, `search_id` what reports of usage
+    name. `spent` is there where a budget
     or a view chose; `cards`, `context` or `evidence` stand in the place of `results` where a
     view asks for them."""
 
@@ -196,6 +197,7 @@ class SearchAnswer(BaseModel):
     failures: tuple[ChannelFailure, ...]
     timings_ms: Mapping[str, float]
     request_id: str
+    search_id: str
     generation: str
     spent: Spent | None = None
     cards: tuple[Card, ...] | None = None
@@ -466,5 +468,6 @@ class ContextAnswer(BaseModel):
     failures: tuple[ChannelFailure, ...]
     timings_ms: Mapping[str, float]
     request_id: str
+    search_id: str
     generation: str
     explanation: Explanation | None = None

@@ -67,6 +67,7 @@ def answer_of(viewed: Viewed, *, request_id: str, explain: bool) -> SearchAnswer
         failures=context.failures if context else found.failures,
         timings_ms=found.timings_ms,
         request_id=request_id,
+        search_id=found.search_id,
         generation=found.generation,
         spent=found.spent,
         cards=viewed.cards,

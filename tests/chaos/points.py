@@ -19,13 +19,13 @@ from pathlib import Path
 
 LEDGER_READS = frozenset(
     {
-        "active", "all_of", "aside", "backlog", "blocked", "check", "count", "counts", "derived",
-        "digests", "done_total", "editions", "encoded", "find", "get", "holdings", "known",
-        "known_editions", "lag", "latest", "live", "matching", "missing", "neighbours",
-        "newest_version", "of_receipt", "owed", "owed_until", "page", "publishable", "receipt",
-        "recent", "refused", "replaced", "residue", "set_aside", "sizes", "states", "supports",
-        "text", "texts", "tokenless", "tokens_of", "unfinished", "unshown", "visible", "waiting",
-        "without_vector", "work",
+        "active", "all_of", "around", "aside", "backlog", "blocked", "check", "count", "counts",
+        "derived", "digests", "done_total", "editions", "encoded", "find", "get", "headed",
+        "holdings", "known", "known_editions", "lag", "latest", "live", "matching", "missing",
+        "neighbours", "newest_version", "of_document", "of_receipt", "owed", "owed_until", "page",
+        "publishable", "receipt", "recent", "refused", "replaced", "residue", "set_aside", "sizes",
+        "standing", "states", "supports", "text", "texts", "titled", "tokenless", "tokens_of",
+        "turns", "unfinished", "unshown", "used_in", "visible", "waiting", "without_vector", "work",
     }
 )  # fmt: skip
 """Verbs of the ledger's parts that change nothing; all others are taken to write."""

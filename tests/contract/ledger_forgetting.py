@@ -482,7 +482,7 @@ class ForgettingContract:
         ann = Scope(tenant="acme", owner="ann")
         async with ledger.transaction() as tx:
             for scope in (ACME, ann):
-                await tx.usage.count(
+                await tx.usage.add_shown(
                     [Shown(tenant="acme", owner=scope.owner, chunk_id=each) for each in named]
                 )
                 for artifact in (f"On “{KEPT}”", "chapter"):

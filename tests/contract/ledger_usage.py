@@ -24,7 +24,7 @@ def shown(chunk_id: str, times: int = 1, scope: Scope = ACME) -> Shown:
 
 async def count(ledger: Ledger, *some: Shown) -> int:
     async with ledger.transaction() as tx:
-        return await tx.usage.count(some)
+        return await tx.usage.add_shown(some)
 
 
 async def report(

@@ -123,7 +123,7 @@ async def fill(ledger: Ledger) -> None:
         kept = vectors_of([CHINESE])
         await tx.vectors.put(kept, fingerprint=FINGERPRINT, tokens=dict.fromkeys(kept, PACKED))
         await tx.documents.delete(PORTS, [GONE.revision.document_id])
-        await tx.usage.count([Shown(tenant="harbour", owner="pilot", chunk_id=TOLD, times=3)])
+        await tx.usage.add_shown([Shown(tenant="harbour", owner="pilot", chunk_id=TOLD, times=3)])
         await tx.usage.report(PORTS, USED, now=NOW)
     async with ledger.transaction() as tx:
         await tx.runs.start(RUN)

@@ -25,6 +25,7 @@ WRITING_PATHS = (
     "serve/api/documents.py",
     "serve/api/forget.py",
     "serve/api/uploads.py",
+    "serve/api/usage.py",
 )
 
 

@@ -26,7 +26,7 @@ class MemoryUsage:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    async def count(self, shown: Sequence[Shown]) -> int:
+    async def add_shown(self, shown: Sequence[Shown]) -> int:
         counts = self._state.usage_counts
         touched = set()
         for one in require(shown, "passages"):

@@ -23,7 +23,7 @@ class PostgresUsage:
     def __init__(self, connection: Connection) -> None:
         self._sql = Statements(connection, "usage")
 
-    async def count(self, shown: Sequence[Shown]) -> int:
+    async def add_shown(self, shown: Sequence[Shown]) -> int:
         kept = [one for one in require(shown, "passages") if storable(one.chunk_id)]
         asked = {
             "chunks": [one.chunk_id for one in kept],
@@ -31,7 +31,7 @@ class PostgresUsage:
             "owners": [one.owner or "" for one in kept],
             "times": [one.times for one in kept],
         }
-        return await self._sql.run("count", asked)
+        return await self._sql.run("add_shown", asked)
 
     async def report(self, scope: Scope, report: UsageReport, *, now: datetime) -> frozenset[str]:
         check_report(report)

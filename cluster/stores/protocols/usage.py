@@ -65,7 +65,7 @@ class Standing:
 class Usage(Protocol):
     """Rows go with the passages that they tell of. No row holds a question or a content."""
 
-    async def count(self, shown: Sequence[Shown]) -> int:
+    async def add_shown(self, shown: Sequence[Shown]) -> int:
         """Add to the counts; how many rows. Passages that are gone, or are just being erased,
         are passed over."""
         ...

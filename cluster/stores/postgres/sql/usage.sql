@@ -1,4 +1,4 @@
--- name: count
+-- name: add_shown
 -- The chunks are held, so that whoever erases them afterwards finds these rows; none is waited for.
 WITH asked AS (
     SELECT n.chunk_id, n.tenant, n.owner, sum(n.times) AS times
