@@ -11,6 +11,7 @@ from cluster.filters import fields_of
 from cluster.text.languages import detect_language
 from cluster.text.terms import query_terms
 from serve.plan.constraints import find_constraints, taken, unmet, without
+from serve.plan.depth import deep_enough
 from serve.plan.exact_terms import exact_terms, weighted
 from serve.plan.filter_json import joined
 from serve.plan.plan import MAX_TIMES, ChannelPlan, Editions, QueryPlan
@@ -126,6 +127,10 @@ def pick_channels(plan: QueryPlan, question: Question, _known: Known) -> QueryPl
     return replace(plan, channels=chosen, notes=(*plan.notes, *notes))
 
 
+def look_deep_enough(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan:
+    return deep_enough(plan)
+
+
 RULES: tuple[Rule, ...] = (
     read_language,
     read_times,
@@ -134,4 +139,5 @@ RULES: tuple[Rule, ...] = (
     find_exact_terms,
     pick_editions,
     pick_channels,
+    look_deep_enough,
 )
