@@ -103,6 +103,7 @@ DUCKLING = Conventions(
 )
 DUCKLING_ZH = replace(
     DUCKLING,
+    orthodox_lent=True,
     ago="since",
     next_weekday="nearest",
     parts={
@@ -116,6 +117,7 @@ DUCKLING_ZH = replace(
     },
 )
 JIONLP = Conventions(
+    open_offsets=True,
     prefer="current",
     first_week="monday",
     from_now=frozenset({"before", "until"}),
@@ -139,11 +141,10 @@ JIONLP = Conventions(
         ("year", "early"): ("month", 0, 2),
         ("year", "late"): ("month", 10, None),
     },
-    lunar_by_number=True,
 )
 CONVENTIONS: Mapping[tuple[str, str], Conventions] = {
     ("recognizers", "en"): RECOGNIZERS,
-    ("recognizers", "zh"): RECOGNIZERS,
+    ("recognizers", "zh"): replace(RECOGNIZERS, after="start", lunar="never", day_first=True),
     ("duckling", "en"): DUCKLING,
     ("duckling", "zh"): DUCKLING_ZH,
     ("jionlp", "zh"): JIONLP,

@@ -12,9 +12,10 @@ from dataclasses import replace
 import regex
 
 from serve.plan import time_en_words as words
-from serve.plan.time_en_pieces import FLAGS, Piece, Pieces, is_day, weekend_of
+from serve.plan.time_en_pieces import EnglishPieces
 from serve.plan.time_fields import Clock, Fields, ago, dated, for_long, placed, rolling
 from serve.plan.time_mention import Bound, Grain, TimeKind
+from serve.plan.time_pieces import FLAGS, ZONES, Piece, is_day
 from serve.plan.time_spans import Found, between, sides
 from serve.plan.time_units import Duration, Ground, Period, Unplaced, moved, shifted, unit_at
 
@@ -66,7 +67,7 @@ _NOT_A_YEAR = regex.compile(
 )
 
 
-class _Reader(Pieces):
+class _Reader(EnglishPieces):
     """Rules over one text."""
 
     def mention_at(self, place: int) -> Found | None:
@@ -324,7 +325,7 @@ def _clocks_with_date(reader: _Reader, place: int, date: Piece | None) -> Found 
     if not _is_clock_range(match, said, dated_before=date is not None):
         return None
     first, last = _clock_side(match, "a"), _clock_side(match, "b")
-    ahead = W.ZONES[match["z"].lower()] if match["z"] else _zone_between(match)
+    ahead = ZONES[match["z"].lower()] if match["z"] else _zone_between(match)
     both = [
         replace(said, clock=each, minutes_ahead=ahead)
         if said.dated or said.part
@@ -979,5 +980,3 @@ _RULES: tuple[Rule, ...] = (
     _from_clock,
     _length,
 )
-
-_ = weekend_of, dated

@@ -1,25 +1,34 @@
-"""The smallest English phrases that say something of a date or a time of day.
-
-A piece is a pattern and what its match says. A piece may read on behind its match ("the end of
-...") with `Pieces.fields_at`. What may also mean something else ("may", "1998", "10") is weak: it
-needs a second piece, or a word before it that times follow.
-"""
+"""The smallest English phrases of times: what each looks like, and what it says."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import regex
 
 from serve.plan import time_en_words as words
 from serve.plan.time_fields import Clock, Fields, dated, placed
 from serve.plan.time_mention import Grain
+from serve.plan.time_pieces import (
+    FLAGS,
+    PM,
+    ZONES,
+    Builder,
+    Match,
+    Piece,
+    Pieces,
+    clock,
+    full_year,
+    long_weekend,
+    month_and_day,
+    say,
+    weekend_of,
+    year_last,
+)
 from serve.plan.time_units import (
     DAY,
     Ground,
     Period,
-    Unplaced,
     floor,
     moved,
     nth_unit,
@@ -28,124 +37,12 @@ from serve.plan.time_units import (
 )
 
 W = words
-FLAGS = regex.IGNORECASE
-CENTURY_PIVOT = 40
-"""A year of two digits is at most so many of this century; else it is of the last."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    said: Fields
-    end: int
-    strong: bool = True
-
-
-Match = regex.Match[str]
-Builder = Callable[["Pieces", Match], Piece | None]
-
-
-class Pieces:
-    """Reads one text; remembers what it read at a place."""
-
-    def __init__(self, text: str, ground: Ground) -> None:
-        self.text = text
-        self.ground = ground
-        self._read: dict[tuple[int, bool], Piece | None] = {}
-
-    def fields_at(self, place: int, *, date_only: bool = False) -> Piece | None:
-        """All pieces from `place` on that fit together, with the words between them."""
-        key = (place, date_only)
-        if key not in self._read:
-            self._read[key] = None
-            self._read[key] = self._fields_at(place, date_only=date_only)
-        return self._read[key]
-
-    def _fields_at(self, place: int, *, date_only: bool) -> Piece | None:
-        so_far: Piece | None = None
-        count = 0
-        while True:
-            at = place if so_far is None else _after_glue(self.text, so_far.end)
-            glue = "" if so_far is None else self.text[so_far.end : at]
-            found = [
-                joined
-                for piece in self._pieces_at(at)
-                if (joined := _joined(so_far, piece, glue)) is not None
-                and not (date_only and joined.said.clock is not None)
-            ]
-            if not found:
-                break
-            so_far = max(found, key=lambda piece: (piece.end, piece.strong))
-            count += 1
-        if so_far is None:
-            return None
-        said = so_far.said
-        sure = count > 1 and (said.dated or (said.clock is not None and said.part is not None))
-        return replace(so_far, strong=so_far.strong or sure)
-
-    def _pieces_at(self, place: int) -> Iterator[Piece]:
-        for pattern, build in PIECES:
-            match = pattern.match(self.text, place)
-            if match is not None:
-                try:
-                    piece = build(self, match)
-                except Unplaced:
-                    continue
-                if piece is not None:
-                    yield piece
-
 
 _GLUE = regex.compile(
     r"(?:\s*[,@(-]\s*|\s+(?:(?:sometime\s+)?(?:of|in|on|at|for|the|by the|around|about|from)\s+(?:the\s+)?)?"
     r"|['’]s\s+)(?:the\s+|of\s+|on\s+)?",
     FLAGS,
 )
-
-
-def _after_glue(text: str, place: int) -> int:
-    match = _GLUE.match(text, place)
-    return match.end() if match is not None else place
-
-
-def _joined(so_far: Piece | None, piece: Piece, glue: str) -> Piece | None:
-    if so_far is None:
-        return piece
-    if not is_day(so_far.said) and (piece.said.clock or piece.said.part):
-        return None
-    if so_far.said.clock_only and so_far.said.clock is not None:
-        if not is_day(piece.said) or (not so_far.strong and piece.said.part is None):
-            return None
-    bare = piece.said.clock is not None and not piece.strong
-    if bare and so_far.said.part is None and not _AT.search(glue):
-        return None
-    said = so_far.said.joined(piece.said)
-    if said is None or said == so_far.said:
-        return None
-    return Piece(said, piece.end, so_far.strong or piece.strong)
-
-
-_AT = regex.compile(r"\bat\b|@", FLAGS)
-
-
-def is_day(said: Fields) -> bool:
-    """Whether a time of day may follow: "next month at 6" is no time of day."""
-    if not said.dated:
-        return True
-    days = (said.day, said.weekday, said.festival)
-    return any(each is not None for each in days) or (
-        said.base is not None and said.base.grain == "day"
-    )
-
-
-def _say(match: Match, **said: object) -> Piece:
-    return Piece(Fields(**said), match.end())  # type: ignore[arg-type]  fields of one kind each
-
-
-def full_year(text: str, *, ground: Ground) -> int:
-    number = int(text)
-    if len(text) > 2:
-        return number
-    century = ground.now.year // 100 * 100
-    return century + number if number < CENTURY_PIVOT else century - 100 + number
 
 
 # Dates in numbers
@@ -155,34 +52,12 @@ def _year_first(pieces: Pieces, match: Match) -> Piece:
     month = match["m"]
     number = int(month) if month.isdigit() else W.MONTHS[W.plain(month)]
     year = full_year(match["y"], ground=pieces.ground)
-    return _say(match, year=year, month=number, day=int(match["d"]))
-
-
-def _year_last(pieces: Pieces, match: Match) -> Piece | None:
-    first, second = int(match["a"]), int(match["b"])
-    month, day = (second, first) if pieces.ground.says.day_first else (first, second)
-    if month > 12:
-        month, day = day, month
-    if not (1 <= month <= 12 and 1 <= day <= 31):
-        return None
-    return _say(match, year=full_year(match["y"], ground=pieces.ground), month=month, day=day)
-
-
-def _month_and_day(pieces: Pieces, match: Match) -> Piece | None:
-    first, second = int(match["a"]), int(match["b"])
-    if (first, second) == (24, 7):
-        return None
-    month, day = (second, first) if pieces.ground.says.day_first else (first, second)
-    if month > 12:
-        month, day = day, month
-    if not (1 <= month <= 12 and 1 <= day <= 31):
-        return None
-    return Piece(Fields(month=month, day=day), match.end(), strong=False)
+    return say(match, year=year, month=number, day=int(match["d"]))
 
 
 def _year_and_month(_: Pieces, match: Match) -> Piece:
     month = match["m"]
-    return _say(
+    return say(
         match,
         year=int(match["y"]),
         month=int(month) if month.isdigit() else W.MONTHS[W.plain(month)],
@@ -207,8 +82,8 @@ def _month_day(pieces: Pieces, match: Match) -> Piece | None:
         return None
     year = match["y"] if "y" in match.groupdict() else None
     if year is None:
-        return _say(match, month=month, day=day)
-    return _say(match, month=month, day=day, year=full_year(year, ground=pieces.ground))
+        return say(match, month=month, day=day)
+    return say(match, month=month, day=day, year=full_year(year, ground=pieces.ground))
 
 
 _WEAK_MONTHS = frozenset({"may", "march", "mar", "dec", "sep", "jan", "jun"})
@@ -221,8 +96,8 @@ def _month(_: Pieces, match: Match) -> Piece:
 
 def _month_after_next(pieces: Pieces, match: Match) -> Piece:
     if match["m"]:
-        return _say(match, month=W.MONTHS[W.plain(match["m"])], which=2)
-    return _say(match, base=_nearest_weekday(pieces, W.WEEKDAYS[W.plain(match["w"])], 2))
+        return say(match, month=W.MONTHS[W.plain(match["m"])], which=2)
+    return say(match, base=_nearest_weekday(pieces, W.WEEKDAYS[W.plain(match["w"])], 2))
 
 
 def _nearest_weekday(pieces: Pieces, weekday: int, which: int) -> Period:
@@ -232,7 +107,7 @@ def _nearest_weekday(pieces: Pieces, weekday: int, which: int) -> Period:
 
 def _which_month(_: Pieces, match: Match) -> Piece:
     which = W.WHICH[W.plain(match["rel"])]
-    return _say(match, month=W.MONTHS[W.plain(match["m"])], which=which)
+    return say(match, month=W.MONTHS[W.plain(match["m"])], which=which)
 
 
 def _which_number(pieces: Pieces, match: Match) -> Piece | None:
@@ -254,7 +129,7 @@ def _year_words(_: Pieces, match: Match) -> Piece:
 
 
 def _anno(_: Pieces, match: Match) -> Piece:
-    return _say(match, year=int(match["y"]))
+    return say(match, year=int(match["y"]))
 
 
 def _decade(pieces: Pieces, match: Match) -> Piece:
@@ -265,7 +140,7 @@ def _decade(pieces: Pieces, match: Match) -> Piece:
         tens = int(text) if text.isdigit() else 20 + 10 * list(_DECADES).index(W.plain(text))
         start = 1900 + tens if tens >= 30 else 2000 + tens
     period = unit_at(floor(pieces.ground.now, "year").replace(year=start), "decade")
-    return _say(match, base=period)
+    return say(match, base=period)
 
 
 def _century(pieces: Pieces, match: Match) -> Piece | None:
@@ -273,7 +148,7 @@ def _century(pieces: Pieces, match: Match) -> Piece | None:
     if number < 2:
         return None
     start = floor(pieces.ground.now, "year").replace(year=(number - 1) * 100)
-    return _say(match, base=unit_at(start, "century"))
+    return say(match, base=unit_at(start, "century"))
 
 
 def _day_number(_: Pieces, match: Match) -> Piece | None:
@@ -297,8 +172,8 @@ def _which_weekday(pieces: Pieces, match: Match) -> Piece:
     weekday = W.WEEKDAYS[W.plain(match["w"])]
     nearest = {"past": -1, "this past": -1, "coming": 1, "upcoming": 1}
     if rel in nearest:
-        return _say(match, base=_nearest_weekday(pieces, weekday, nearest[rel]))
-    return _say(match, weekday=weekday, which=which)
+        return say(match, base=_nearest_weekday(pieces, weekday, nearest[rel]))
+    return say(match, weekday=weekday, which=which)
 
 
 def _festival(pieces: Pieces, match: Match) -> Piece:
@@ -310,7 +185,7 @@ def _festival(pieces: Pieces, match: Match) -> Piece:
         return Piece(said, match.end())
     year = int(weekend["y"]) if weekend["y"] else None
     day = placed(replace(said, year=year), pieces.ground)
-    return Piece(Fields(base=_long_weekend(day, pieces)), weekend.end())
+    return Piece(Fields(base=long_weekend(day, pieces.ground)), weekend.end())
 
 
 _THEN_WEEKEND = regex.compile(r"(?:\s+(?P<y>\d{4}))?\s+week[\s-]?end\b", FLAGS)
@@ -327,25 +202,16 @@ def _military(_: Pieces, match: Match) -> Piece | None:
     hour, minute = int(match["h"]), int(match["min"])
     if hour > 23 or minute > 59:
         return None
-    return _say(match, clock=Clock(hour=hour, minute=minute, exact=True))
+    return say(match, clock=Clock(hour=hour, minute=minute, exact=True))
 
 
 def _festival_weekend(pieces: Pieces, match: Match) -> Piece | None:
     piece = pieces.fields_at(match.end())
     if piece is None or piece.said.festival is None:
         return None
-    return Piece(Fields(base=_long_weekend(placed(piece.said, pieces.ground), pieces)), piece.end)
-
-
-def _long_weekend(day: Period, pieces: Pieces) -> Period:
-    """The weekend and the festival beside it."""
-    monday = floor(day.start, "week")
-    days, hours = pieces.ground.says.weekend
-    if day.start == monday:
-        monday = moved(monday, -1, "week")
-    first = moved(moved(monday, days, "day"), hours, "hour")
-    after = moved(monday, 7, "day")
-    return Period(min(first, day.start), max(after, day.end), "day")
+    return Piece(
+        Fields(base=long_weekend(placed(piece.said, pieces.ground), pieces.ground)), piece.end
+    )
 
 
 # Counted from now
@@ -353,12 +219,12 @@ def _long_weekend(day: Period, pieces: Pieces) -> Period:
 
 def _named_day(pieces: Pieces, match: Match) -> Piece:
     name = W.plain(match.group())
-    return _say(match, base=unit_at(pieces.ground.now, "day", _NAMED_DAYS[name]))
+    return say(match, base=unit_at(pieces.ground.now, "day", _NAMED_DAYS[name]))
 
 
 def _now(pieces: Pieces, match: Match) -> Piece:
     start = pieces.ground.now
-    return _say(match, base=Period(start, moved(start, 1, "second"), "second"))
+    return say(match, base=Period(start, moved(start, 1, "second"), "second"))
 
 
 def _which_unit(pieces: Pieces, match: Match) -> Piece:
@@ -373,8 +239,8 @@ def _unit_from_now(pieces: Pieces, match: Match, unit: Grain, which: int) -> Pie
     ground = pieces.ground
     if unit in {"second", "minute", "hour"} and ground.says.rolling != "whole" and which:
         there = moved(ground.now, which, unit)
-        return _say(match, base=Period(min(there, ground.now), max(there, ground.now), unit))
-    return _say(match, base=unit_at(ground.now, unit, which))
+        return say(match, base=Period(min(there, ground.now), max(there, ground.now), unit))
+    return say(match, base=unit_at(ground.now, unit, which))
 
 
 def _unit_after_next(pieces: Pieces, match: Match) -> Piece:
@@ -382,19 +248,19 @@ def _unit_after_next(pieces: Pieces, match: Match) -> Piece:
 
 
 def _same_unit(pieces: Pieces, match: Match) -> Piece:
-    return _say(match, base=unit_at(pieces.ground.now, W.UNITS[W.plain(match["u"])]))
+    return say(match, base=unit_at(pieces.ground.now, W.UNITS[W.plain(match["u"])]))
 
 
 def _end_letters(pieces: Pieces, match: Match) -> Piece:
     unit: Grain = "month" if match["u"].lower() == "m" else "year"
     edge = "end" if match["e"].lower() == "e" else "early"
-    return _say(match, base=unit_at(pieces.ground.now, unit), edge=edge)
+    return say(match, base=unit_at(pieces.ground.now, unit), edge=edge)
 
 
 def _fortnight(pieces: Pieces, match: Match) -> Piece:
     which = W.WHICH[W.plain(match["rel"])] if match["rel"] else 0
     start = moved(floor(pieces.ground.now, "week"), 2 * which, "week")
-    return _say(match, base=Period(start, moved(start, 2, "week"), "week"))
+    return say(match, base=Period(start, moved(start, 2, "week"), "week"))
 
 
 def _weekend(pieces: Pieces, match: Match) -> Piece:
@@ -403,13 +269,7 @@ def _weekend(pieces: Pieces, match: Match) -> Piece:
     now = pieces.ground.now
     if rel and W.plain(rel) in {"this past", "past", "the past"} and now.weekday() >= 5:
         which = 0
-    return _say(match, base=weekend_of(floor(now, "week"), which, pieces.ground))
-
-
-def weekend_of(monday: object, which: int, ground: Ground) -> Period:
-    days, hours = ground.says.weekend
-    start = moved(floor(ground.now, "week") if monday is None else monday, which, "week")  # type: ignore[arg-type]
-    return Period(moved(moved(start, days, "day"), hours, "hour"), moved(start, 7, "day"), "day")
+    return say(match, base=weekend_of(floor(now, "week"), which, pieces.ground))
 
 
 def _season(pieces: Pieces, match: Match) -> Piece | None:
@@ -430,18 +290,18 @@ def _quarter(_: Pieces, match: Match) -> Piece | None:
     year = int(match["y"]) if match["y"] else None
     if not 1 <= number <= 4:
         return None
-    return _say(match, quarter=number, year=year)
+    return say(match, quarter=number, year=year)
 
 
 def _half(_: Pieces, match: Match) -> Piece | None:
     text = match["n"]
     number = int(text) if text.isdigit() else W.ordinal_of(text)
-    return _say(match, half=number) if number in {1, 2} else None
+    return say(match, half=number) if number in {1, 2} else None
 
 
 def _week_number(_: Pieces, match: Match) -> Piece | None:
     week = int(match["n"])
-    return _say(match, week=week) if 1 <= week <= 53 else None
+    return say(match, week=week) if 1 <= week <= 53 else None
 
 
 def _week_of(pieces: Pieces, match: Match) -> Piece | None:
@@ -485,7 +345,7 @@ def _until_today(pieces: Pieces, piece: Piece, edge: str) -> Piece | None:
 def _unit_edge(pieces: Pieces, match: Match) -> Piece:
     """ "End of month", "beginning of the year": of the present one."""
     unit = W.UNITS[W.plain(match["u"])]
-    return _say(match, base=unit_at(pieces.ground.now, unit), edge=W.EDGES[W.plain(match["e"])])
+    return say(match, base=unit_at(pieces.ground.now, unit), edge=W.EDGES[W.plain(match["e"])])
 
 
 def _nth_of(pieces: Pieces, match: Match) -> Piece | None:
@@ -563,32 +423,10 @@ def _day_of_month(pieces: Pieces, match: Match) -> Piece | None:
 
 def _day_of_the_month(pieces: Pieces, match: Match) -> Piece | None:
     day = _day_of(match)
-    return _say(match, base=unit_at(pieces.ground.now, "month"), day=day) if day <= 31 else None
+    return say(match, base=unit_at(pieces.ground.now, "month"), day=day) if day <= 31 else None
 
 
 # Times of day
-
-_PM = {"a": False, "p": True}
-
-
-def _clock(_: Pieces, match: Match) -> Piece | None:
-    hour, minute = int(match["h"]), match["min"]
-    second = match["s"]
-    half = match["ap"]
-    if hour > 24 or (half and hour > 12) or int(minute or 0) > 59 or int(second or 0) > 59:
-        return None
-    pm = _PM[half[0].lower()] if half else None
-    exact = not half and (hour > 12 or hour == 0 or match["h"].startswith("0"))
-    ahead = W.ZONES[match["z"].lower()] if match["z"] else None
-    clock = Clock(
-        hour=hour,
-        minute=int(minute) if minute else (0 if match["hh"] else None),
-        second=int(second) if second else None,
-        pm=pm,
-        exact=exact,
-    )
-    strong = bool(half or match["hh"] or (minute and match["mark"] != "."))
-    return Piece(Fields(clock=clock, minutes_ahead=ahead), match.end(), strong=strong)
 
 
 def _oclock(_: Pieces, match: Match) -> Piece | None:
@@ -600,7 +438,7 @@ def _oclock(_: Pieces, match: Match) -> Piece | None:
     clock = Clock(
         hour=hour,
         minute=W.count_of(minute) if minute else None,
-        pm=_PM[half[0].lower()] if half else None,
+        pm=PM[half[0].lower()] if half else None,
         exact=hour > 12,
     )
     strong = bool(half or match["oc"])
@@ -614,7 +452,7 @@ def _past_hour(_: Pieces, match: Match) -> Piece | None:
     half = match["ap"]
     pm = {"noon": True, "midnight": False}.get((named or "").lower())
     if half:
-        pm = _PM[half[0].lower()]
+        pm = PM[half[0].lower()]
     lead = W.plain(match["lead"])
     minutes = {"half": 30, "quarter": 15, "a quarter": 15}.get(lead)
     if minutes is None:
@@ -632,17 +470,17 @@ def _past_hour(_: Pieces, match: Match) -> Piece | None:
 def _noon(_: Pieces, match: Match) -> Piece:
     noon = W.plain(match.group()) != "midnight"
     clock = Clock(hour=12 if noon else 24, pm=True if noon else None, exact=not noon)
-    return _say(match, clock=clock)
+    return say(match, clock=clock)
 
 
 def _part(pieces: Pieces, match: Match) -> Piece | None:
     """ "This morning", "last night", "tonight", "in the evening"."""
     name = W.PARTS[W.plain(match["p"])]
     if match["p"].lower().endswith(("tonight", "tonite")):
-        return _say(match, base=pieces.ground.today, part=name)
+        return say(match, base=pieces.ground.today, part=name)
     if match["rel"]:
         which = W.WHICH[W.plain(match["rel"])]
-        return _say(match, base=unit_at(pieces.ground.now, "day", which), part=name)
+        return say(match, base=unit_at(pieces.ground.now, "day", which), part=name)
     return Piece(Fields(part=name), match.end(), strong=False)
 
 
@@ -691,7 +529,7 @@ _THE = r"(?:the\s+)?"
 _REL = W.any_of(W.WHICH)
 _DAYNUM = rf"(?:{W.ORDINAL}|\d{{1,2}}(?![\d.:,]?\d|[\s-]*(?:st|nd|rd|th)\b)|{W.DAY_NUMBER})"
 _AP = r"(?P<ap>[ap](?:\.?\s?m\b\.?|\b\.?))"
-_ZONE = rf"(?:\s*\(?(?P<z>{W.any_of(W.ZONES)})\b\)?)?"
+_ZONE = rf"(?:\s*\(?(?P<z>{W.any_of(ZONES)})\b\)?)?"
 _THE_UNIT = regex.compile(rf"the\s+(?P<u>week|month|quarter|year|decade|century)\b", FLAGS)
 _OF = r"(?:\s+(?:of|in|from|on)(?:\s+the(?=\s+(?!month|year|week|quarter)))?\s+|\s+)"
 
@@ -705,18 +543,18 @@ def _before_more(pattern: str, build: Builder) -> tuple[regex.Pattern[str], Buil
     return _at(pattern, build, end=r"(?=\S)")
 
 
-PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
+_PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     _at(rf"(?P<y>{_Y4})[-/.](?P<m>0?\d|1[0-2])[-/.](?P<d>0?[1-9]|[12]\d|3[01])", _year_first),
     _at(rf"(?P<y>{_Y4})[-/\s](?P<m>{W.MONTH})[-/\s](?P<d>\d{{1,2}})", _year_first),
     _at(rf"(?P<y>{_Y4})[-/](?P<d>\d{{1,2}})[-/](?P<m>{W.MONTH})", _year_first),
     _at(rf"(?P<d>\d{{1,2}})[-/](?P<y>{_Y4})[-/](?P<m>{W.MONTH})", _year_first),
     _at(rf"(?P<d>\d{{1,2}})[-/\s](?P<m>{W.MONTH})[-/](?P<y>{_Y4}|\d\d)", _year_first),
     _at(rf"(?P<y>(?:19|20)\d\d)(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])", _year_first),
-    _at(rf"(?P<a>\d{{1,2}})(?P<x>[-/.])(?P<b>\d{{1,2}})(?P=x)(?P<y>{_Y4}|\d\d)", _year_last),
-    _at(r"(?P<a>\d{1,2})\s?/\s?(?P<b>\d{1,2})(?!\s*/)", _month_and_day),
+    _at(rf"(?P<a>\d{{1,2}})(?P<x>[-/.])(?P<b>\d{{1,2}})(?P=x)(?P<y>{_Y4}|\d\d)", year_last),
+    _at(r"(?P<a>\d{1,2})\s?/\s?(?P<b>\d{1,2})(?!\s*/)", month_and_day),
     _at(
         r"(?P<a>1[0-2]|[1-9])-(?P<b>1[0-9]|2[0-9]|3[01]|[1-9])(?!\s*(?:[-/:.]|[ap]\.?\s?m?\b))",
-        _month_and_day,
+        month_and_day,
     ),
     _at(
         rf"(?:in\s+(?P<n>\d{{1,3}}|{W.COUNT})|(?P<m>\d{{1,3}}|{W.COUNT}))\s+years?(?(m)\s+ago)",
@@ -738,13 +576,13 @@ PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     ),
     _at(
         rf"(?P<m>{W.MONTH})[\s,]+first[\s,]+(?P<y>\d\d)(?P<d>)",
-        lambda p, m: _say(
+        lambda p, m: say(
             m, month=W.MONTHS[W.plain(m["m"])], day=1, year=full_year(m["y"], ground=p.ground)
         ),
     ),
     _at(
         rf"(?P<m>{W.MONTH})\s+(?:of\s+['’]?|['’])(?P<y>\d\d)",
-        lambda p, m: _say(
+        lambda p, m: say(
             m, month=W.MONTHS[W.plain(m["m"])], year=full_year(m["y"], ground=p.ground)
         ),
     ),
@@ -831,7 +669,7 @@ PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     _at(
         rf"(?P<h>\d{{1,2}})(?:(?P<mark>[:.h])(?P<min>\d\d)(?::(?P<s>\d\d))?|(?P<hh>h))?"
         rf"(?:(?:ish)?(?:\s*|\s+in\s+the\s+){_AP})?{_ZONE}(?:\s+approximately)?",
-        _clock,
+        clock,
     ),
     _at(
         rf"(?P<h>\d{{1,2}}|{W.COUNT})(?P<oc>\s*o['’]?clock)?"
@@ -851,3 +689,9 @@ PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     ),
     _at(rf"{_AP}", _half_of_day),
 )
+
+
+class EnglishPieces(Pieces):
+    table = _PIECES
+    glue = _GLUE
+    before_hours = regex.compile(r"\bat\b|@", FLAGS)

@@ -210,27 +210,6 @@ SEASONS: Mapping[str, str] = MappingProxyType(
         "wintertime": "winter",
     }
 )
-ZONES: Mapping[str, int] = MappingProxyType(
-    {
-        "utc": 0,
-        "gmt": 0,
-        "bst": 60,
-        "cet": 60,
-        "cest": 120,
-        "ist": 330,
-        "est": -300,
-        "edt": -240,
-        "cst": -360,
-        "cdt": -300,
-        "mst": -420,
-        "mdt": -360,
-        "pst": -480,
-        "pdt": -420,
-        "jst": 540,
-    }
-)
-"""Minutes ahead of UTC."""
-
 _S = "['’]?s?['’]?"
 FESTIVALS: Mapping[str, str] = MappingProxyType(
     {

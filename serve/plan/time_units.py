@@ -94,6 +94,9 @@ EDGES: Mapping[tuple[str, str], tuple[Grain, int | None, int | None]] = MappingP
         ("year", "early"): ("month", 0, 3),
         ("year", "mid"): ("month", 4, 8),
         ("year", "late"): ("month", 9, None),
+        ("month", "first_third"): ("day", 0, 10),
+        ("month", "second_third"): ("day", 10, 20),
+        ("month", "last_third"): ("day", 20, None),
         ("decade", "early"): ("year", 0, 3),
         ("decade", "mid"): ("year", 3, 7),
         ("decade", "late"): ("year", 7, None),
@@ -118,9 +121,12 @@ class Conventions:
     its end where it is longer than a day. `until_holds`: "until Friday" holds Friday.
     `from_now`: the bounds whose open side is now, not the beginning of time. `rolling`: "the last 3 months" end now, end with
     today's first moment, or are whole months. `ago`: "3 weeks ago" is the unit told, the day, the
-    next smaller unit, or all the time since. `unit_count_is_nth`: "upcoming 2 weeks" is the
+    next smaller unit, or all the time since. `open_offsets`: 两天之前 is any time
+    before then. `unit_count_is_nth`: "upcoming 2 weeks" is the
     second. `last_weekday`: "last Friday" is the latest before today, or that of the last week.
-    `weekend`: days and hours after Monday's first moment. `parts` are hours of the day, past 24
+    `weekend`: days and hours after Monday's first moment. `lunar`: which days are of the
+    Chinese calendar: none, those called so (农历, 正月, 初八), or also those in numerals alone
+    (八月十五). `parts` are hours of the day, past 24
     in the next one; `edges` as `EDGES`.
     """
 
@@ -135,11 +141,13 @@ class Conventions:
     ago: Literal["unit", "day", "below", "since"] = "unit"
     after_now: Literal["unit", "day", "below", "since"] | None = None
     unit_count_is_nth: bool = False
+    open_offsets: bool = False
     last_weekday: Literal["nearest", "week"] = "nearest"
     next_weekday: Literal["nearest", "week"] = "week"
     weekend: tuple[int, int] = (5, 0)
     day_first: bool = False
-    lunar_by_number: bool = False
+    lunar: Literal["never", "marked", "numerals"] = "numerals"
+    orthodox_lent: bool = False
     seasons: Mapping[str, tuple[tuple[int, int], tuple[int, int]]] = field(
         default_factory=lambda: SEASONS
     )

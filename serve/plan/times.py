@@ -18,6 +18,7 @@ from serve.plan.time_en import read_english
 from serve.plan.time_mention import TimeMention
 from serve.plan.time_spans import Found
 from serve.plan.time_units import Conventions, Ground
+from serve.plan.time_zh import read_chinese
 
 FIRST_YEAR, LAST_YEAR = 2, 9998
 DEFAULTS = Conventions()
@@ -49,9 +50,26 @@ def find_times(
     except OverflowError:
         return ()
     ground = Ground(now=local, zone=zone, says=says)
-    found = read_english(text, ground)
+    found = _read(text, ground)
     mentions = (_mention(text, each, zone) for each in found)
     return tuple(each for each in mentions if each is not None)
+
+
+_HAN = regex.compile(r"\p{Han}")
+
+
+def _read(text: str, ground: Ground) -> list[Found]:
+    """Chinese where there are Chinese characters, English in what that leaves."""
+    if not _HAN.search(text):
+        return read_english(text, ground)
+    found = read_chinese(text, ground)
+    taken = [(each.start, each.end) for each in found]
+    more = [
+        each
+        for each in read_english(text, ground)
+        if all(each.end <= start or end <= each.start for start, end in taken)
+    ]
+    return sorted([*found, *more], key=lambda each: each.start)
 
 
 def _mention(text: str, found: Found, zone: tzinfo) -> TimeMention | None:
