@@ -69,17 +69,19 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worth:
-    """What a set loses (a positive `difference`) when `stage` is left out."""
+    """What a set loses (a positive `difference`) when `stage` is left out. `failures` counts
+    questions for which what was to take its place did not answer: then the figure says nothing."""
 
     dataset: str
     stage: str
     with_it: float
     without_it: float
     difference: Difference
+    failures: int = 0
 
     @property
     def harms(self) -> bool:
-        return self.difference.value < -HARM
+        return not self.failures and self.difference.value < -HARM
 
 
 VARIANTS = (
@@ -94,7 +96,7 @@ VARIANTS = (
     Variant(name="exact terms", change=lambda plan: replace(plan, exact=())),
     Variant(name="copies removed", change=_keeping_copies),
     Variant(
-        name="fusion of ranks",
+        name="score fusion",
         fusion="reciprocal_rank",
         change=partial(_reranked_by, name="none"),
         against="rerank",
@@ -103,11 +105,12 @@ VARIANTS = (
         name="tail guard",
         fusion="reciprocal_rank",
         change=lambda plan: _tails_kept(_reranked_by(plan, name="none")),
-        against="fusion of ranks",
+        against="score fusion",
     ),
 )
-"""Each names the stage that is left out or exchanged. `rerank` off is what `fusion of ranks` is
-held against: there its figure tells what score fusion is worth more than ranks."""
+"""Each names the stage that is left out or exchanged. Without `score fusion` ranks are fused,
+without its tail guard afterwards; both without a reranker, which would hide them. Without `late
+interaction` the rules rerank."""
 
 
 async def ablate(of: EvalSet, results: Results, service: Service) -> list[Worth]:
@@ -116,10 +119,13 @@ async def ablate(of: EvalSet, results: Results, service: Service) -> list[Worth]
     asked = {each.question_id: each for each in of.questions}
     qrels = {each.question_id: each.relevant for each in results.records}
     values: dict[str, Values] = {}
+    failures: dict[str, int] = {}
     for variant in (*VARIANTS, *_other_channels(results.records)):
-        run = await _run(variant, of, results.records, asked, once)
+        shown = await _run(variant, of, results.records, asked, once)
+        run = {question: each.units for question, each in shown.items()}
         values[variant.name] = per_question(qrels, run)
-    return list(_worths(of.name, values, results.records))
+        failures[variant.name] = sum(each.failed for each in shown.values())
+    return list(_worths(of.name, values, results.records, failures))
 
 
 def _other_channels(records: Sequence[Record]) -> list[Variant]:
@@ -132,27 +138,34 @@ def _other_channels(records: Sequence[Record]) -> list[Variant]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """Units, best first."""
+
+    units: list[str]
+    failed: bool
+
+
 async def _run(
     variant: Variant,
     of: EvalSet,
     records: Sequence[Record],
     asked: Mapping[str, Asked],
     service: Service,
-) -> dict[str, list[str]]:
+) -> dict[str, _Shown]:
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def one(record: Record) -> list[str]:
+    async def one(record: Record) -> _Shown:
         async with slots:
             return await _again(variant, of, record, asked[record.question_id], service)
 
     found = await asyncio.gather(*(one(record) for record in records))
-    return {record.question_id: units for record, units in zip(records, found, strict=True)}
+    return {record.question_id: each for record, each in zip(records, found, strict=True)}
 
 
 async def _again(
     variant: Variant, of: EvalSet, record: Record, asked: Asked, service: Service
-) -> list[str]:
-    """The units shown, best first."""
+) -> _Shown:
     question = as_question(asked, scope=Scope(tenant=of.corpus.tenant), fusion=variant.fusion)
     plan = variant.change(patient(await service.plan(question)))
     if not variant.bonuses:
@@ -166,7 +179,7 @@ async def _again(
         each.citation.session if in_session and each.citation.session else each.citation.path
         for each in passages
     )
-    return list(dict.fromkeys(units))
+    return _Shown(list(dict.fromkeys(units)), failed=bool(found.failures))
 
 
 def _without_bonuses(passage: CitedPassage) -> float:
@@ -174,7 +187,10 @@ def _without_bonuses(passage: CitedPassage) -> float:
 
 
 def _worths(
-    dataset: str, values: Mapping[str, Values], records: Sequence[Record]
+    dataset: str,
+    values: Mapping[str, Values],
+    records: Sequence[Record],
+    failures: Mapping[str, int],
 ) -> Iterator[Worth]:
     against = {variant.name: variant.against for variant in VARIANTS}
     for name in values:
@@ -188,6 +204,7 @@ def _worths(
             with_it=sum(full) / len(full) if full else 0.0,
             without_it=sum(less) / len(less) if less else 0.0,
             difference=paired(full, less),
+            failures=failures[name],
         )
 
 

@@ -72,9 +72,14 @@ class Facts:
     versions: Mapping[str, tuple[str, ...]]
 
 
-def read_facts(folder: Path) -> Facts:
-    """From `docs.jsonl` and `tidb_default_facts.jsonl` of the folder."""
-    pages = [page for _, page in read_lines(folder / "docs.jsonl")]
+def read_facts(folder: Path, *, projects: Sequence[str] = ()) -> Facts:
+    """From `docs.jsonl` and `tidb_default_facts.jsonl` of the folder; of these projects only,
+    if any are named. Settings and ranges are those of `tidb`."""
+    pages = [
+        page
+        for _, page in read_lines(folder / "docs.jsonl")
+        if not projects or page["project"] in projects
+    ]
     if not pages:
         raise InvalidRequest(f"{folder / 'docs.jsonl'} has no pages")
     sections = _sections(pages)

@@ -12,6 +12,7 @@ from serve.channels.channel import Channel, Found
 from serve.channels.semantic import EncodeQuery, SemanticChannel
 from serve.generations import Fixed
 from serve.plan.plan import QueryPlan
+from serve.query_cache import QueryCache
 from serve.service import Service
 
 Heard = dict[str, Found]
@@ -64,10 +65,11 @@ class Remembered:
 
 
 def remembering(service: Service) -> Service:
-    """The same service, staying with the generation of now, that encodes no question twice."""
+    """The same service, staying with the generation of now, that encodes no question twice and
+    gives no kept answer."""
     searched = service.generations.searched
     once = replace(searched, encode=Remembered(searched.encode))
-    return replace(service, generations=Fixed(once))
+    return replace(service, generations=Fixed(once), cache=QueryCache(entries=0))
 
 
 def recorded(service: Service) -> Service:

@@ -45,7 +45,8 @@ def floors_table(found: Sequence[SetScores]) -> Table:
 
 def ablation_table(found: Sequence[Worth]) -> Table:
     """In points of nDCG@10: what is lost when a stage is left out, `+` or `-` where that is more
-    than chance (paired bootstrap, 95 %), `!` where the stage lowers the set."""
+    than chance (paired bootstrap, 95 %), `!` where the stage lowers the set, `?` where what was
+    to take its place failed."""
     stages = list(dict.fromkeys(worth.stage for worth in found))
     table = Table(box=None, padding=(0, 2), title="what each stage adds", title_justify="left")
     for heading in ("set", *stages):
@@ -57,6 +58,8 @@ def ablation_table(found: Sequence[Worth]) -> Table:
 
 
 def _cell(worth: Worth) -> str:
+    if worth.failures:
+        return "?"
     mark = "[red]![/]" if worth.harms else worth.difference.sign
     return f"{worth.difference.value * 100:+.1f}{mark}"
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from serving import TENANT, fill, memory_stores, prepared, service_on
 
 from cluster.filters import Eq
-from cluster.model import Metadata
+from cluster.model import Metadata, Scope
 from eval.ablation import ablate
+from eval.citations import faults, trace
 from eval.records import Record
 from eval.replay import replayed
 from eval.results import About, Results
-from eval.run import ask, ask_all
+from eval.run import as_question, ask, ask_all
 from eval.scores import score
 from eval.sets import Asked, Corpus, EvalSet
 from serve.service import Service
@@ -129,3 +130,22 @@ async def test_each_stage_is_weighed_on_the_same_questions() -> None:
     assert {"keyword", "semantic", "rerank", "windows", "bonuses", "tail guard"} <= set(by_stage)
     assert by_stage["keyword"].with_it == 1.0
     assert all(worth.difference.questions == 1 for worth in worths)
+
+
+async def test_every_shown_passage_is_followed_to_its_source() -> None:
+    traced = await trace(SET, SET.questions, await served())
+    assert (traced.answers, traced.wrong) == (2, ())
+    assert traced.passages >= 2
+
+
+async def test_a_citation_that_does_not_hold_is_told() -> None:
+    service = await served()
+    question = as_question(SET.questions[0], scope=Scope(tenant=SET.corpus.tenant))
+    passage = (await service.search(question)).passages[0]
+    stored = TEXTS["lease"]
+    assert faults(passage, stored=stored) == []
+    assert "is not stored" in faults(passage, stored=None)[0]
+    assert len(faults(passage, stored=f"{stored} And more.")) == 1
+    assert len(faults(passage, stored=stored.replace("thirty", "fifty"))) == 2
+    unexplained = replace(passage, reasons=replace(passage.reasons, channels=()))
+    assert "why it was found" in faults(unexplained, stored=stored)[0]
