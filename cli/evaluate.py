@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -24,11 +25,13 @@ from eval.ablation import Worth, ablate
 from eval.ablation import as_json as worth_json
 from eval.gate import BASELINES, baseline_of, compare, read_baseline, write_baseline
 from eval.measure import Advanced, Request, chosen_sets, corpus_file, measure
+from eval.noise import Noisy, with_noise
+from eval.noise import compare as compare_noise
 from eval.open import open_service
 from eval.results import Results
 from eval.scores import SetScores, score, summary
 from eval.sets import EvalSet
-from eval.table import ablation_table, floors_table, stages_table
+from eval.table import ablation_table, floors_table, noise_table, stages_table
 from ingest.progress import print_summary
 from ingest.run import Request as IngestRequest
 from rerank.fusion import FusionMethod
@@ -69,6 +72,10 @@ def evaluate(
     ablation: Annotated[
         bool, typer.Option("--ablation", help="And what each stage adds, from the kept answers.")
     ] = False,
+    noise: Annotated[
+        int,
+        typer.Option(min=0, help="And with so many times as many passages of other sets."),
+    ] = 0,
     gate: Annotated[
         bool, typer.Option("--gate", help="Fail where a set fell below its baseline.")
     ] = False,
@@ -97,13 +104,18 @@ def evaluate(
     sets = chosen_sets(folders or [], data=data, subset=subset)
     found: list[SetScores] = []
     worths: list[Worth] = []
+    noisy: list[Noisy] = []
     for each in sets:
         found.append(_measured(each, settings, request, quiet=as_json))
         if ablation:
             worths += asyncio.run(_weighed(each, found[-1], settings))
+        mixed = with_noise(each, factor=noise, data=data) if noise else None
+        if mixed is not None:
+            among = _measured(mixed, settings, request, quiet=as_json)
+            noisy.append(compare_noise(found[-1], among, of=each, with_them=mixed))
     if not found:
         raise InvalidRequest(f"no set is known in {data}; name the folders of those to measure")
-    _tell(found, worths, as_json=as_json)
+    _tell(found, worths, noisy, as_json=as_json)
     if any(scores.failures for scores in found):
         _tell_failures(found)
         raise typer.Exit(1)
@@ -114,13 +126,16 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _tell(found: Sequence[SetScores], worths: Sequence[Worth], *, as_json: bool) -> None:
+def _tell(
+    found: Sequence[SetScores], worths: Sequence[Worth], noisy: Sequence[Noisy], *, as_json: bool
+) -> None:
     if as_json:
         weighed = [worth_json(worth) for worth in worths]
         told = [
             {
                 **summary(scores),
                 "ablation": [each for each in weighed if each["dataset"] == scores.name],
+                "noise": [asdict(each) for each in noisy if each.dataset == scores.name],
             }
             for scores in found
         ]
@@ -131,6 +146,8 @@ def _tell(found: Sequence[SetScores], worths: Sequence[Worth], *, as_json: bool)
         console.print(floors_table(found))
     if worths:
         console.print(ablation_table(worths))
+    if noisy:
+        console.print(noise_table(noisy))
 
 
 def _passed(found: Sequence[SetScores], folder: Path) -> bool:

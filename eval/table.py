@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from eval.ablation import Worth
+from eval.noise import MAX_LOSS, Noisy
 from eval.scores import FINAL, SetScores
 
 _SHOWN = ("ndcg@10", "recall@10", "hit@10", "mrr@10")
@@ -54,6 +55,23 @@ def ablation_table(found: Sequence[Worth]) -> Table:
     for dataset in dict.fromkeys(worth.dataset for worth in found):
         cells = {worth.stage: _cell(worth) for worth in found if worth.dataset == dataset}
         table.add_row(dataset, *(cells.get(stage, "") for stage in stages))
+    return table
+
+
+def noise_table(found: Sequence[Noisy]) -> Table:
+    """In points of recall@10 of what is shown."""
+    table = Table(box=None, padding=(0, 2), title="passages of other sets added")
+    for heading in ("set", "for each of its own", "recall@10, points", "95 %"):
+        table.add_column(heading, justify="left" if heading == "set" else "right")
+    for each in found:
+        change = each.change
+        bad = " [red]![/]" if change.value < -MAX_LOSS else ""
+        table.add_row(
+            each.dataset,
+            f"{each.added:.1f}",
+            f"{change.value * 100:+.2f}{bad}",
+            f"{change.low * 100:+.2f} to {change.high * 100:+.2f}",
+        )
     return table
 
 

@@ -17,6 +17,7 @@ from eval.results import About, Results
 from eval.run import as_question, ask, ask_all
 from eval.scores import score
 from eval.sets import Asked, Corpus, EvalSet
+from eval.truncation import truncate
 from serve.service import Service
 
 TEXTS = {
@@ -149,3 +150,11 @@ async def test_a_citation_that_does_not_hold_is_told() -> None:
     assert len(faults(passage, stored=stored.replace("thirty", "fifty"))) == 2
     unexplained = replace(passage, reasons=replace(passage.reasons, channels=()))
     assert "why it was found" in faults(unexplained, stored=stored)[0]
+
+
+async def test_half_of_the_tokens_are_kept_to() -> None:
+    told = await truncate(SET, SET.questions[:1], await served())
+    assert told.passages_before == 3
+    assert told.tokens_after <= max(told.tokens_before / 2, 64)
+    assert told.change.value == 0.0
+    assert told.repeated_before == told.repeated_after == 0.0
