@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cluster.ids import chunk_id, sha256_hex
-from cluster.model import Hit, QuotePolicy
+from cluster.model import DocumentKind, Hit, QuotePolicy
 from rerank.dedup import Block, Copy, CopyKind
 from rerank.quoting import USUAL_LIMITS, Quote, QuoteLimits, quote_of
 from rerank.roles import EvidenceRole, role_of
@@ -55,6 +55,7 @@ class Citation:
     conversation: str | None
     session: str | None
     used_in: tuple[str, ...] = ()
+    kind: DocumentKind = "document"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +211,7 @@ def citation_of(block: Block, *, span: tuple[int, int] | None = None) -> Citatio
         said_at=turn.said_at if turn else None,
         conversation=turn.conversation if turn else None,
         session=turn.session if turn else None,
+        kind=first.kind,
     )
 
 

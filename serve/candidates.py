@@ -7,7 +7,7 @@ longer lists when so much of what they found is gone that the answer would be sh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from cluster.errors import DeadlineExceeded, StoreUnavailable
@@ -15,7 +15,7 @@ from cluster.model import ChannelFailure, StoredPassage
 from cluster.stores.protocols import Ledger, Transaction
 from rerank.dedup import newest_editions
 from rerank.fusion import Ranking
-from serve.channels.channel import Answer, Channel, fan_out
+from serve.channels.channel import Answer, Channel, Follower, Following, fan_out
 from serve.plan.plan import ChannelPlan, QueryPlan
 from serve.timings import Timings
 
@@ -36,6 +36,7 @@ class Places:
 
     channels: Mapping[str, Channel]
     ledger: Ledger
+    followers: Mapping[str, Follower] = field(default_factory=dict)
     channel_deadline_s: float
     deadline_s: float
 
@@ -62,8 +63,10 @@ async def gather(plan: QueryPlan, places: Places, *, timings: Timings) -> Candid
     """Raises `StoreUnavailable` (or `DeadlineExceeded`, when all were late) if no channel gave
     an answer; the ledger's own errors pass through, as nothing may be shown unchecked."""
     within_s = min(places.channel_deadline_s, places.deadline_s)
-    answers = await _ask(plan, places, asked=plan.channels, within_s=within_s, timings=timings)
+    asked = _first(plan, places)
+    answers = await _ask(plan, places, asked=asked, within_s=within_s, timings=timings)
     _refuse_silence(answers)
+    answers += await _followed(plan, places, answers, timings=timings)
     checked = await _checked(plan, places.ledger, answers, timings=timings)
     for _ in range(MAX_REPLACED):
         if not checked.replaced or timings.passed_s() > places.deadline_s / 2:
@@ -106,6 +109,25 @@ async def _ask(
     return answers
 
 
+def _first(plan: QueryPlan, places: Places) -> list[ChannelPlan]:
+    """Those that look for themselves; the others follow them."""
+    return [each for each in plan.channels if each.name not in places.followers]
+
+
+async def _followed(
+    plan: QueryPlan, places: Places, answers: Sequence[Answer], *, timings: Timings
+) -> list[Answer]:
+    """A second step, in half of the time that is left."""
+    hits = [hit for answer in answers for hit in answer.hits]
+    asked = [each for each in plan.channels if each.name in places.followers]
+    within_s = min(places.channel_deadline_s, (places.deadline_s - timings.passed_s()) / 2)
+    if not asked or within_s <= 0:
+        return []
+    following = {each.name: Following(places.followers[each.name], hits) for each in asked}
+    second = replace(places, channels=following)
+    return await _ask(plan, second, asked=asked, within_s=within_s, timings=timings)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checked:
     """`replaced`: a document was updated after a channel had looked, and its new revision is
@@ -144,7 +166,8 @@ async def _asked_again(
 ) -> list[Answer]:
     """The channels' answers of now. One that is late or fails this time keeps what it gave."""
     within_s = min(places.channel_deadline_s, (places.deadline_s - timings.passed_s()) / 2)
-    again = await _ask(plan, places, asked=plan.channels, within_s=within_s, timings=timings)
+    asked = _first(plan, places)
+    again = await _ask(plan, places, asked=asked, within_s=within_s, timings=timings)
     return _better(answers, again)
 
 
@@ -157,7 +180,7 @@ async def _deepened(
     within_s = min(places.channel_deadline_s, (places.deadline_s - timings.passed_s()) / 2)
     if within_s <= 0:
         return list(answers)
-    asked = [_deeper(each) for each in plan.channels if each.name in more]
+    asked = [_deeper(each) for each in _first(plan, places) if each.name in more]
     again = await _ask(plan, places, asked=asked, within_s=within_s, timings=timings)
     return _better(answers, again)
 

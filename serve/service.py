@@ -15,9 +15,14 @@ from cluster.model import ApiKey, ChannelFailure, Scope
 from cluster.settings import Settings
 from cluster.stores.open import Stores
 from cluster.stores.protocols import Ledger, Standing
+from serve.channels.channel import Channel
+from serve.channels.facts import FactsChannel
 from serve.channels.keyword import KeywordChannel
+from serve.channels.neighbours import NeighboursChannel
 from serve.channels.recent import RecentChannel
 from serve.channels.semantic import EncodeQuery, SemanticChannel
+from serve.channels.session import SessionChannel
+from serve.channels.time_range import TimeRangeChannel
 from serve.counting import counter_of
 from serve.encoding import OnceEncoded
 from serve.generations import Current, Fixed, Searched
@@ -129,7 +134,8 @@ class Service:
 
     async def plan(self, question: Question | QueryPlan) -> QueryPlan:
         if isinstance(question, QueryPlan):
-            return _known_channels(question, {*self.sources.channels, SEMANTIC})
+            there = {*self.sources.channels, *self.sources.followers, SEMANTIC}
+            return _known_channels(question, there)
         known = await known_for(question, self.ledger, self.editions)
         return plan_question(question, known=known)
 
@@ -174,7 +180,14 @@ def build_service(
     ledger = stores.ledger
     if generations is None:
         generations = _fixed(stores, encode, fingerprint)
-    channels = (KeywordChannel(stores.text_index), RecentChannel(ledger))
+    channels: tuple[Channel, ...] = (
+        KeywordChannel(stores.text_index),
+        FactsChannel(ledger, stores.text_index),
+        TimeRangeChannel(ledger, stores.text_index),
+        RecentChannel(ledger),
+        SessionChannel(ledger),
+    )
+    neighbours = NeighboursChannel(ledger)
     return Service(
         settings=settings,
         stores=stores,
@@ -183,6 +196,7 @@ def build_service(
         metrics=metrics,
         sources=Sources(
             channels={channel.name: channel for channel in channels},
+            followers={neighbours.name: neighbours},
             ledger=ledger,
             channel_deadline_s=settings.serve.channel_deadline_s,
             deadline_s=settings.serve.deadline_s,

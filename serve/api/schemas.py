@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from cluster.model import ChannelFailure, ItemProblem
+from cluster.model import ChannelFailure, DocumentKind, ItemProblem
 from cluster.stores.protocols import DocumentSummary
 from rerank.budget import Spent
 from rerank.citations import AlsoIn, Citation, CitedPassage, Shortened
@@ -30,6 +30,9 @@ MAX_QUERY_CHARS = 8192
 MAX_TOP_K = 100
 MAX_CLAIMS = 8
 MAX_CONSTRAINTS = 32
+ChannelName = Literal[
+    "semantic", "keyword", "facts", "time_range", "recent", "session", "neighbours"
+]
 BESIDE_A_PLAN = frozenset({"plan", "explain", "deadline_ms"})
 
 
@@ -105,8 +108,24 @@ class SearchRequest(_Body):
         Plain | None, Field(description="The edition that must answer, such as 7.5.")
     ] = None
     channels: Annotated[
-        list[Literal["semantic", "keyword", "recent"]] | None,
-        Field(min_length=1, max_length=3, description="Only these; default: as fits."),
+        list[ChannelName] | None,
+        Field(
+            min_length=1,
+            max_length=7,
+            description="Only these, as far as they have something to go by; default: as fits.",
+        ),
+    ] = None
+    kinds: Annotated[
+        list[DocumentKind] | None,
+        Field(min_length=1, max_length=2, description="Only these; default: all."),
+    ] = None
+    budgets: Annotated[
+        dict[DocumentKind, Annotated[int, Field(strict=True, ge=1, le=MAX_TOP_K)]] | None,
+        Field(
+            min_length=1,
+            description="Passages of each kind, looked for apart, in the place of `top_k`: "
+            '`{"document": 6, "turn": 4}`.',
+        ),
     ] = None
     fusion: FusionMethod = "score"
     view: Annotated[
@@ -143,6 +162,8 @@ class SearchRequest(_Body):
         beside = sorted(self.model_fields_set - BESIDE_A_PLAN)
         if self.plan is not None and beside:
             raise ValueError(f"a plan says all; send no {beside[0]} beside it, or no plan")
+        if self.budgets is not None and "top_k" in self.model_fields_set:
+            raise ValueError("budgets say how many passages there are; send no top_k beside them")
         if self.claims is not None and self.view != "reviewer":
             raise ValueError("claims belong to the view reviewer; ask for it, or leave them out")
         return self

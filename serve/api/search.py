@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from cluster.errors import InvalidRequest
 from cluster.filters import parse_filter
 from cluster.model import Scope
+from rerank.kinds import KindBudget
 from serve.api.auth import Reader, TheService, scope_of
 from serve.api.documented import problems
 from serve.api.problems import passed_s, request_id_of
@@ -127,6 +128,10 @@ def _asked(
         where=parse_filter(body.filter) if body.filter is not None else None,
         version=version_of(body.version),
         channels=tuple(body.channels or ()),
+        kinds=tuple(body.kinds or ()),
+        budgets=tuple(
+            KindBudget(kind=kind, limit=limit) for kind, limit in (body.budgets or {}).items()
+        ),
         fusion=body.fusion,
         selection=selection_of(
             body.view, budget_tokens=body.budget_tokens, settings=service.settings.selection

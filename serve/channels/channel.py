@@ -5,23 +5,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cluster.errors import DeadlineExceeded, ModelError, Overloaded, StoreError
-from cluster.model import ChannelFailure, Hit
+from cluster.filters import Eq
+from cluster.model import ChannelFailure, DocumentKind, Hit
+from serve.plan.filter_json import joined
 from serve.plan.plan import ChannelPlan, QueryPlan
+
+MIN_KINDS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """What a channel listed, best first, `(chunk_id, score)`, scores on its own scale.
 
-    `floor` is the score of what it did not list, where that is known.
+    `floor` is the score of what it did not list, where that is known. `exhausted`: there is no
+    more, however much is asked for (`None`: so it is when the list is short).
     """
 
     listed: Sequence[tuple[str, float]]
     floor: float | None = None
+    exhausted: bool | None = None
 
 
 class Channel(Protocol):
@@ -32,6 +38,15 @@ class Channel(Protocol):
     def name(self) -> str: ...
 
     async def retrieve(self, plan: QueryPlan, *, limit: int) -> Found: ...
+
+
+class Follower(Protocol):
+    """A channel that goes on from what others found (`hits`). Raises as channels do."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def follow(self, plan: QueryPlan, hits: Sequence[Hit], *, limit: int) -> Found: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +77,27 @@ async def fan_out(
     return list(await asyncio.gather(*tasks))
 
 
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A follower with what it follows, as a channel."""
+
+    follower: Follower
+    hits: Sequence[Hit]
+
+    @property
+    def name(self) -> str:
+        return self.follower.name
+
+    async def retrieve(self, plan: QueryPlan, *, limit: int) -> Found:
+        return await self.follower.follow(plan, self.hits, limit=limit)
+
+
 async def _ask(channel: Channel, plan: QueryPlan, *, limit: int, within_s: float) -> Answer:
     started = time.perf_counter()
     reason, late = "", False
     try:
         async with asyncio.timeout(within_s):
-            found = await channel.retrieve(plan, limit=limit)
+            found = await retrieve_kinds(channel, plan, limit=limit)
     except TimeoutError:
         reason, late = f"no answer within {round(within_s * 1000)} ms", True
     except DeadlineExceeded as error:
@@ -78,7 +108,8 @@ async def _ask(channel: Channel, plan: QueryPlan, *, limit: int, within_s: float
     if reason:
         failure = ChannelFailure(channel=channel.name, reason=reason)
         return Answer(channel=channel.name, failure=failure, late=late, took_ms=took_ms)
-    exhausted = len(found.listed) < limit
+    short = len(found.listed) < limit
+    exhausted = short if found.exhausted is None else found.exhausted
     return Answer(
         channel=channel.name,
         hits=_hits(channel.name, found.listed),
@@ -86,6 +117,35 @@ async def _ask(channel: Channel, plan: QueryPlan, *, limit: int, within_s: float
         exhausted=exhausted,
         took_ms=took_ms,
     )
+
+
+async def retrieve_kinds(channel: Channel, plan: QueryPlan, *, limit: int) -> Found:
+    """Each kind of the plan apart, so that none crowds out another: an equal share of `limit`, at
+    least twice its budget. Together best first, ties by chunk id."""
+    if len(plan.kinds) < MIN_KINDS or isinstance(channel, Following):
+        return await channel.retrieve(plan, limit=limit)
+    shares = [max(limit // len(plan.kinds), 2 * one.limit) for one in plan.kinds]
+    parts = await asyncio.gather(
+        *(
+            channel.retrieve(_only(plan, one.kind), limit=share)
+            for one, share in zip(plan.kinds, shares, strict=True)
+        )
+    )
+    ended = [
+        len(part.listed) < share if part.exhausted is None else part.exhausted
+        for part, share in zip(parts, shares, strict=True)
+    ]
+    floors = [part.floor for part in parts if part.floor is not None]
+    listed = {chunk_id: score for part in parts for chunk_id, score in part.listed}
+    return Found(
+        listed=sorted(listed.items(), key=lambda pair: (-pair[1], pair[0])),
+        floor=min(floors) if len(floors) == len(parts) else None,
+        exhausted=all(ended),
+    )
+
+
+def _only(plan: QueryPlan, kind: DocumentKind) -> QueryPlan:
+    return replace(plan, where=joined(plan.where, Eq("kind", kind)), kinds=())
 
 
 def _hits(channel: str, listed: Sequence[tuple[str, float]]) -> tuple[Hit, ...]:

@@ -20,6 +20,7 @@ from pydantic import (
 from cluster.model import Scope, StoredPassage
 from cluster.text.terms import MAX_QUERY_TERMS, QueryTerm
 from rerank.fusion import FusionMethod
+from rerank.kinds import KindBudget
 from rerank.reranker import USUAL_RERANK, RerankPlan
 from rerank.selection import USUAL_SELECTION, SelectionPlan
 from rerank.verbatim import MAX_EXACT, ExactTerm
@@ -29,6 +30,7 @@ from serve.plan.moment import Moment
 from serve.plan.time_mention import TimeMention
 
 MAX_CHANNELS = 16
+MAX_KINDS = 8
 MAX_CANDIDATES = 1000
 MAX_TIMES = 32
 MAX_LIMIT = 1000
@@ -102,7 +104,8 @@ class QueryPlan:
     """Same plan, same stores: same answer. `notes` are for the reader of the answer. `scope` is
     told by the caller's key and no part of the JSON. `times` are read in `zone`, a name of the
     tz database; `exact` is what is meant as it is written, `about` the question without the
-    words of its `constraints` (empty: all of it)."""
+    words of its `constraints` (empty: all of it). With `kinds` each of these is looked for apart,
+    within its own budget."""
 
     query: str
     scope: Scope
@@ -120,6 +123,7 @@ class QueryPlan:
     exact: Annotated[tuple[ExactTerm, ...], Field(max_length=MAX_EXACT)] = ()
     constraints: Annotated[tuple[Constraint, ...], Field(max_length=MAX_CONSTRAINTS)] = ()
     about: str = ""
+    kinds: Annotated[tuple[KindBudget, ...], Field(max_length=MAX_KINDS)] = ()
     notes: tuple[str, ...] = ()
     rerank: RerankPlan = USUAL_RERANK
     selection: SelectionPlan = USUAL_SELECTION

@@ -10,25 +10,18 @@ import regex
 from cluster.filters import fields_of
 from cluster.text.languages import detect_language
 from cluster.text.terms import query_terms
+from serve.plan.channels import planned, usual_names
 from serve.plan.constraints import find_constraints, taken, unmet, without
 from serve.plan.depth import deep_enough
 from serve.plan.exact_terms import exact_terms, weighted
 from serve.plan.filter_json import joined
-from serve.plan.plan import MAX_TIMES, ChannelPlan, Editions, QueryPlan
+from serve.plan.kinds import with_kinds
+from serve.plan.plan import MAX_TIMES, Editions, QueryPlan
 from serve.plan.question import Known, Question
 from serve.plan.times import find_times, zone_named
 from serve.plan.versions import EDITION_FIELDS, choose_editions, edition_filter
 
 __all__ = ["RULES", "Known", "Question", "Rule", "plan_question"]
-
-CHANNELS = ("semantic", "keyword", "recent")
-USUAL_CHANNELS = ("semantic", "keyword")
-CANDIDATES = 50
-RECENT_CANDIDATES = 20
-
-SCORE_WEIGHTS = {"semantic": 1.0, "keyword": 0.5, "recent": 0.25}
-RANK_WEIGHTS = {"semantic": 1.0, "keyword": 0.85, "recent": 0.3}
-TAIL_CUTS = {"keyword": 0.7}
 
 _RECENT = regex.compile(
     r"\b(?:latest|newest|most recent|recent(?:ly)?|lately|what'?s new|just (?:now|said|released))\b"
@@ -107,24 +100,19 @@ def pick_editions(plan: QueryPlan, question: Question, known: Known) -> QueryPla
     return replace(plan, editions=editions, where=where, notes=(*plan.notes, *notes))
 
 
+def pick_kinds(plan: QueryPlan, question: Question, _known: Known) -> QueryPlan:
+    return with_kinds(plan, question)
+
+
 def pick_channels(plan: QueryPlan, question: Question, _known: Known) -> QueryPlan:
     """The terms' channel needs terms; a question of only punctuation has none."""
-    names = question.channels or (
-        (*USUAL_CHANNELS, "recent") if _RECENT.search(plan.query) else USUAL_CHANNELS
-    )
-    weights = SCORE_WEIGHTS if plan.fusion == "score" else RANK_WEIGHTS
-    chosen = tuple(
-        ChannelPlan(
-            name=name,
-            weight=weights[name],
-            limit=RECENT_CANDIDATES if name == "recent" else max(CANDIDATES, 2 * plan.limit),
-            tail_cut=TAIL_CUTS.get(name),
-        )
-        for name in CHANNELS
-        if name in names and (name != "keyword" or plan.terms)
-    )
+    names = question.channels or usual_names(plan, recent=bool(_RECENT.search(plan.query)))
     notes = () if plan.terms else ("the question has no words to look up; meaning only",)
-    return replace(plan, channels=chosen, notes=(*plan.notes, *notes))
+    return replace(
+        plan,
+        channels=planned(plan, names, fusion=plan.fusion),
+        notes=(*plan.notes, *notes),
+    )
 
 
 def look_deep_enough(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan:
@@ -138,6 +126,7 @@ RULES: tuple[Rule, ...] = (
     read_words,
     find_exact_terms,
     pick_editions,
+    pick_kinds,
     pick_channels,
     look_deep_enough,
 )

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cluster.filters import Filter
-from cluster.model import Scope
+from cluster.model import DocumentKind, Scope
 from rerank.fusion import FusionMethod
+from rerank.kinds import KindBudget
 from rerank.selection import USUAL_SELECTION, SelectionPlan
 from serve.plan.versions import KnownEdition
 
@@ -16,7 +17,8 @@ from serve.plan.versions import KnownEdition
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What a caller may say. `channels` empty: the planner chooses. Times in the text are read
-    from `now` in `zone`, a name of the tz database."""
+    from `now` in `zone`, a name of the tz database. `kinds` empty: all; `budgets` empty: whatever
+    is best."""
 
     text: str
     scope: Scope
@@ -29,6 +31,8 @@ class Question:
     fusion: FusionMethod = "score"
     zone: str = "UTC"
     selection: SelectionPlan = USUAL_SELECTION
+    kinds: tuple[DocumentKind, ...] = ()
+    budgets: tuple[KindBudget, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
