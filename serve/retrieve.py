@@ -22,9 +22,9 @@ from cluster.model import ChannelFailure
 from rerank.budget import Spent
 from rerank.citations import CitedPassage
 from rerank.fusion import Candidate
+from rerank.kinds import shortlist_of_kinds
 from rerank.pipeline import fuse_rankings, pool_of, standing
 from rerank.reranker import Asked, Reranked, Reranker
-from rerank.selection import shortlist
 from serve.candidates import Candidates, Places, gather, rankings
 from serve.choosing import choose, read_texts
 from serve.counting import CountTokens
@@ -75,7 +75,7 @@ class Retrieved:
 async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
     """Raises `StoreUnavailable` or `DeadlineExceeded` if no channel gave an answer; the
     ledger's own errors pass through, as nothing may be shown unchecked."""
-    if not plan.channels:
+    if all(channel.name in sources.followers for channel in plan.channels):
         raise InvalidRequest("the question has no words to look up; ask for the channel 'semantic'")
     timings = Timings()
     found = await gather(plan, sources, timings=timings)
@@ -94,7 +94,9 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
             times=plan.times,
             zone=ZoneInfo(plan.zone),
         )
-        best = shortlist(blocks, limit=plan.limit, plan=plan.selection)
+        best = shortlist_of_kinds(
+            blocks, plan.kinds, limit=plan.limit, plan=plan.selection
+        )
     with timings.stage("cite"):
         texts = await read_texts(plan, sources.ledger, best)
         chosen = await choose(plan, texts.found, count=sources.count, counter=sources.counter)
