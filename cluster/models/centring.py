@@ -19,7 +19,7 @@ import numpy as np
 
 from cluster.errors import ModelError
 from cluster.ids import digest
-from cluster.model import Vector, Vectors
+from cluster.model import TokenVectors, Vector, Vectors
 
 Side = Literal["document", "query"]
 SIDES: tuple[Side, ...] = ("document", "query")
@@ -76,8 +76,24 @@ def token_recipe(centres: Centres | None) -> str:
 def centred(vectors: Vectors, *, languages: Sequence[str], side: Side, centres: Centres) -> Vectors:
     """Unit rows without the mean of their language, unit rows again. A row that is nothing but
     its mean stays as it was."""
-    overall = centres.means[OVERALL]
-    off = np.stack([centres.means.get(language, overall)[side] for language in languages])
+    if not len(vectors):
+        return vectors
+    off = np.stack([_mean(centres, language, side) for language in languages])
+    return _without(off, vectors)
+
+
+def centred_tokens(
+    tokens: TokenVectors, *, language: str, side: Side, centres: Centres
+) -> TokenVectors:
+    """The same for the tokens of one text."""
+    return _without(_mean(centres, language, side), tokens)
+
+
+def _mean(centres: Centres, language: str, side: Side) -> Vector:
+    return centres.means.get(language, centres.means[OVERALL])[side]
+
+
+def _without(off: Vector | Vectors, vectors: Vectors) -> Vectors:
     moved = vectors - off
     lengths = np.linalg.norm(moved, axis=1, keepdims=True)
     return np.where(lengths > _SMALLEST, moved / np.maximum(lengths, _SMALLEST), vectors)

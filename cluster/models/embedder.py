@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from cluster.errors import InvalidRequest, ModelError
 from cluster.model import EncodedQuery, TokenVectors, Vector, Vectors
-from cluster.models.centring import Centres, Side, centred, token_recipe
+from cluster.models.centring import Centres, Side, centred, centred_tokens, token_recipe
 from cluster.models.origins import spans_in
-from cluster.models.tokens import TextTokens, Tokenized
+from cluster.models.tokens import TextTokens
 
 Ids = NDArray[np.int64]
 
@@ -111,21 +111,9 @@ class ModelEmbedder:
         head = self._tokens.head(prompt)
         made = self._both([one.ids for one in found], languages, head=head, side="query")
         return [
-            self._query(text, one, vector, tokens)
+            encoded_query(text, one.spans, vector, tokens, recipe=self.token_recipe)
             for text, one, vector, tokens in zip(texts, found, *made, strict=True)
         ]
-
-    def _query(
-        self, text: str, found: Tokenized, vector: Vector, tokens: TokenVectors
-    ) -> EncodedQuery:
-        spans = spans_in(text, found.spans)
-        kept = [at for at, (start, end) in enumerate(spans) if start < end]
-        return EncodedQuery(
-            vector=vector,
-            tokens=tokens[kept],
-            spans=tuple(spans[at] for at in kept),
-            recipe=self.token_recipe,
-        )
 
     def _embed(
         self, texts: Sequence[str], languages: Sequence[str], *, side: Side, prompt: str
@@ -160,16 +148,33 @@ class ModelEmbedder:
         return padded([rows[at] for at in batch], pad_id=self._pad_id)
 
     def _centred(self, vectors: Vectors, languages: Sequence[str], *, side: Side) -> Vectors:
-        if self._centres is None or not len(vectors):
+        if self._centres is None:
             return vectors
         return centred(vectors, languages=languages, side=side, centres=self._centres)
 
     def _centred_tokens(self, tokens: TokenVectors, language: str, *, side: Side) -> TokenVectors:
         if self._token_centres is None:
             return tokens
-        return centred(
-            tokens, languages=[language] * len(tokens), side=side, centres=self._token_centres
-        )
+        return centred_tokens(tokens, language=language, side=side, centres=self._token_centres)
+
+
+def encoded_query(
+    text: str,
+    spans: Sequence[tuple[int, int]],
+    vector: Vector,
+    tokens: TokenVectors,
+    *,
+    recipe: str,
+) -> EncodedQuery:
+    """`spans` are of `clean(text)`, one for each of `tokens`; those of white space go."""
+    given = spans_in(text, spans)
+    kept = [at for at, (start, end) in enumerate(given) if start < end]
+    return EncodedQuery(
+        vector=vector,
+        tokens=tokens[kept],
+        spans=tuple(given[at] for at in kept),
+        recipe=recipe,
+    )
 
 
 def check_pairs(texts: Sequence[str], languages: Sequence[str]) -> None:

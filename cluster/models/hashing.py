@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from cluster.errors import InvalidRequest
 from cluster.model import EncodedQuery, TokenVectors, Vectors
 from cluster.models.centring import token_recipe
-from cluster.models.embedder import check_pairs
-from cluster.models.origins import spans_in
+from cluster.models.embedder import check_pairs, encoded_query
 from cluster.models.tokens import clean
 
 MAX_TOKENS = 512
@@ -80,12 +79,7 @@ class HashingEmbedder:
         vectors = self.embed_queries(texts, languages=languages)
         made = [self._tokens(text) for text in texts]
         return [
-            EncodedQuery(
-                vector=vector,
-                tokens=tokens,
-                spans=tuple(spans_in(text, spans)),
-                recipe=self.token_recipe,
-            )
+            encoded_query(text, spans, vector, tokens, recipe=self.token_recipe)
             for text, vector, (tokens, spans) in zip(texts, vectors, made, strict=True)
         ]
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +63,8 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TokenSet:
-    """`bm25[question, passage]`; `pools[question]` are positions of passages."""
+    """`bm25[question, passage]`; `pools[question]` are positions of passages, `same` whether
+    each of those is in the question's language."""
 
     name: str
     documents: tuple[Document, ...]
@@ -72,6 +74,7 @@ class TokenSet:
     bm25: Floats
     pools: list[NDArray[np.int64]]
     around: list[Neighbours]
+    same: list[NDArray[np.bool_]]
 
 
 def open_set(
@@ -82,7 +85,8 @@ def open_set(
     kept = cache / f"{folder.name}-{questions}.npz"
     if not kept.is_file():
         cache.mkdir(parents=True, exist_ok=True)
-        np.savez(kept, **_encode(documents, queries, settings))
+        arrays: dict[str, Any] = _encode(documents, queries, settings)
+        np.savez(kept, **arrays)
     encoded = Encoded(**np.load(kept))
     bm25 = bm25_scores([one.full_text for one in documents], [one.text for one in queries])
     pools = [_pool(at, documents, queries, encoded, bm25) for at in range(len(queries))]
@@ -95,6 +99,7 @@ def open_set(
         bm25=bm25,
         pools=pools,
         around=[_around(documents, pool) for pool in pools],
+        same=_same_language(documents, queries, pools),
     )
 
 
@@ -123,10 +128,8 @@ def _ranked(
     own = np.concatenate([rows[starts[each] : starts[each] + lengths[each]] for each in pool])
     found = highest_cosines(question.astype(np.float32), own, lengths[pool])
     similarity = in_windows(found, around).mean(axis=1).astype(np.float64)
-    language = detect_language(one.queries[at].text)
-    same = np.array([detect_language(one.documents[each].text) == language for each in pool])
     keyword = words_in_windows(one.bm25[at, pool], around)
-    total = 1.5 * z_scores(similarity) + 0.5 * z_scores(keyword, counted=same)
+    total = 1.5 * z_scores(similarity) + 0.5 * z_scores(keyword, counted=one.same[at])
     best = np.argsort(-total, kind="stable")[:TOP]
     return [one.documents[pool[each]].doc_id for each in best]
 
@@ -142,11 +145,11 @@ def bm25_scores(texts: Sequence[str], questions: Sequence[str]) -> Floats:
         for term, count in each.items():
             places.setdefault(term, []).append((at, count))
     for at, question in enumerate(questions):
-        for term in content_terms(query_terms(question)):
-            found = np.array(places.get(term.term, []), dtype=np.int64).reshape(-1, 2)
+        for asked in content_terms(query_terms(question)):
+            found = np.array(places.get(asked.term, []), dtype=np.int64).reshape(-1, 2)
             idf = np.log(1 + (len(texts) - len(found) + 0.5) / (len(found) + 0.5))
             where, often = found[:, 0], found[:, 1]
-            scores[at, where] += term.weight * idf * often * (K1 + 1) / (often + weight[where])
+            scores[at, where] += asked.weight * idf * often * (K1 + 1) / (often + weight[where])
     return scores
 
 
@@ -164,7 +167,7 @@ def _cut(
 
 def _encode(
     documents: Sequence[Document], queries: Sequence[Query], settings: Settings
-) -> dict[str, NDArray[np.generic]]:
+) -> dict[str, Any]:
     embedder = open_embedder(settings)
     tokens, vectors = list[NDArray[np.float16]](), list[Vectors]()
     for at in range(0, len(documents), BATCH):
@@ -217,6 +220,16 @@ def _pool(
     cosine = (encoded.vectors @ encoded.question_vectors[at]).astype(np.float64)
     total = 0.5 * z_scores(bm25[at]) + z_scores(cosine)
     return np.argsort(-total, kind="stable")[:POOL]
+
+
+def _same_language(
+    documents: Sequence[Document], queries: Sequence[Query], pools: Sequence[NDArray[np.int64]]
+) -> list[NDArray[np.bool_]]:
+    spoken = np.array([detect_language(one.text) for one in documents])
+    return [
+        spoken[pool] == detect_language(query.text)
+        for query, pool in zip(queries, pools, strict=True)
+    ]
 
 
 def _around(documents: Sequence[Document], pool: NDArray[np.int64]) -> Neighbours:

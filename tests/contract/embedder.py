@@ -118,6 +118,72 @@ class EmbedderContract:
         assert np.abs(vectors[1] - vectors[2]).max() <= self.tolerance
         assert np.abs(vectors[0] - vectors[2]).max() > 10 * self.tolerance
 
+    def test_token_vectors_come_from_the_same_pass(self, embedder: Embedder) -> None:
+        texts = [ENGLISH, "", CHINESE, "word", ENGLISH * 3]
+        languages = ["en", "en", "zh", "en", "en"]
+        vectors, tokens = embedder.embed_documents_with_tokens(texts, languages=languages)
+        plain = embedder.embed_documents(texts, languages=languages)
+        assert np.abs(vectors - plain).max() <= self.tolerance
+        assert [len(rows) for rows in tokens] == embedder.count_tokens(texts)
+        for rows in tokens:
+            assert rows.dtype == np.float32
+            assert rows.shape[1] == embedder.dim
+            assert np.linalg.norm(rows, axis=1) == pytest.approx(np.ones(len(rows)), abs=1e-5)
+        _, (alone,) = embedder.embed_documents_with_tokens([CHINESE], languages=["zh"])
+        assert np.abs(alone - tokens[2]).max() <= self.tolerance
+        assert embedder.embed_documents_with_tokens([], languages=[])[1] == []
+
+    def test_token_vectors_of_a_long_text_end_at_the_limit(self, embedder: Embedder) -> None:
+        words = " ".join(f"{number} plums" for number in range(3000))
+        _, (rows,) = embedder.embed_documents_with_tokens([words], languages=["en"])
+        assert len(rows) == embedder.max_tokens
+
+    def test_the_same_words_match_token_by_token(self, embedder: Embedder) -> None:
+        (query,) = embedder.encode_queries(["copies of each region"], languages=["en"])
+        _, (near, far) = embedder.embed_documents_with_tokens(
+            [ENGLISH, UNRELATED], languages=["en", "en"]
+        )
+        similarity = [(rows @ query.tokens.T).max(axis=0).mean() for rows in (near, far)]
+        assert similarity[0] > similarity[1] + 0.1
+
+    @pytest.mark.parametrize(
+        ("question", "words"),
+        [
+            ("  Which café keeps\u3000three copies?\n", ["Which", "café", "keeps", "three"]),
+            ("副本保留几份？ vector index", ["副本保留几份", "？", "vector", "index"]),
+            ("cafe\u0301 na\u0308chste", ["cafe\u0301", "na\u0308chste"]),
+            ("👍 for 🙂 it", ["👍", "for", "🙂", "it"]),
+        ],
+    )
+    def test_spans_lead_to_the_words_of_a_question(
+        self, embedder: Embedder, question: str, words: list[str]
+    ) -> None:
+        (query,) = embedder.encode_queries([question], languages=["en"])
+        vector = embedder.embed_queries([question], languages=["en"])[0]
+        assert np.abs(query.vector - vector).max() <= self.tolerance
+        assert query.recipe == embedder.token_recipe
+        assert len(query.tokens) == len(query.spans)
+        texts = [question[start:end] for start, end in query.spans]
+        assert all(text and text == text.strip() for text in texts)
+        assert [start for start, _ in query.spans] == sorted(start for start, _ in query.spans)
+        covered = {at for start, end in query.spans for at in range(start, end)}
+        assert {at for at, sign in enumerate(question) if not sign.isspace()} <= covered
+        for word in words:
+            start = question.index(word)
+            inside = [span for span in query.spans if start <= span[0] < start + len(word)]
+            assert inside
+            assert max(end for _, end in inside) <= start + len(word)
+
+    def test_hostile_questions_have_token_vectors(self, embedder: Embedder) -> None:
+        queries = embedder.encode_queries(HOSTILE, languages=["und"] * len(HOSTILE))
+        for text, query in zip(HOSTILE, queries, strict=True):
+            assert np.isfinite(query.tokens).all()
+            assert query.tokens.shape == (len(query.spans), embedder.dim)
+            assert all(0 <= start < end <= len(text) for start, end in query.spans)
+        assert embedder.encode_queries([], languages=[]) == []
+        with pytest.raises(InvalidRequest, match="1 texts, but 0 languages"):
+            embedder.encode_queries([ENGLISH], languages=[])
+
     def test_fingerprint_is_a_short_line(self, embedder: Embedder) -> None:
         assert embedder.fingerprint == embedder.fingerprint.strip()
         assert 5 < len(embedder.fingerprint) < 120
