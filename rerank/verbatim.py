@@ -17,18 +17,23 @@ from pydantic import Field
 
 from cluster.model import Chunk
 
-ExactKind = Literal["title", "quoted", "identifier", "error_code", "version", "name"]
+ExactKind = Literal["title", "quoted", "identifier", "subject", "error_code", "version", "name"]
 
 MAX_EXACT = 16
 HEADING_SHARE = 1.0
+UNDER_HEADING_SHARE = 0.9
+IN_HEADING_SHARE = 0.75
 TEXT_SHARE = 0.5
-"""A passage under a heading with the term is about it; one that has it in its text mentions it."""
+"""A passage with a heading that is the term, or begins with it, is about it, and begins with
+what matters most; a later part under that heading comes next. One that has it in its text
+mentions it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactTerm:
     """A piece of the question that is meant as it is written, without its quotation marks.
-    `bonus` is what a passage under a heading with it gains at most, on a score of 0 to 1."""
+    `bonus` is what a passage under its heading gains at most, on a score of 0 to 1. A `subject`
+    is a plain word that the question names as a thing: only a heading that is it counts."""
 
     text: str
     kind: ExactKind
@@ -44,21 +49,45 @@ def verbatim(chunk: Chunk, exact: Sequence[ExactTerm]) -> tuple[str, ...]:
 
 
 def verbatim_bonus(chunk: Chunk, exact: Sequence[ExactTerm]) -> float:
-    """The highest bonus of a term, times the share of all bonuses that the chunk earns: the
-    whole of a term's in the heading right above, half of it in the text. 0 without terms."""
+    """The highest bonus of a term, times the share of all bonuses that the chunk earns (see
+    `HEADING_SHARE` and the next). 0 without terms."""
     whole = sum(term.bonus for term in exact)
     if not whole:
         return 0.0
     text = chunk.indexed_text.casefold()
-    heading = chunk.heading_path[-1].casefold() if chunk.heading_path else ""
-    earned = sum(term.bonus * _share(term.text, text, heading) for term in exact)
+    headings = _headings(chunk)
+    earned = sum(term.bonus * _share(term, text, headings) for term in exact)
     return max(term.bonus for term in exact) * (earned / whole)
 
 
-def _share(term: str, text: str, heading: str) -> float:
-    if heading and _stands_in(heading, term):
-        return HEADING_SHARE
-    return TEXT_SHARE if _stands_in(text, term) else 0.0
+def _headings(chunk: Chunk) -> list[tuple[str, float]]:
+    """Each with its share: those that stand in the text (short sections share a chunk), and the
+    one above."""
+    inside = _HEADING.findall(chunk.text) if "#" in chunk.text else []
+    return [
+        *((_bare(heading), HEADING_SHARE) for heading in inside),
+        *((_bare(heading), UNDER_HEADING_SHARE) for heading in chunk.heading_path[-1:]),
+    ]
+
+
+def _bare(heading: str) -> str:
+    """Without tags and marks of code and emphasis."""
+    return " ".join(_MARKS.sub(" ", heading).casefold().split())
+
+
+def _share(term: ExactTerm, text: str, headings: Sequence[tuple[str, float]]) -> float:
+    plain = _folded(term.text)
+    if term.kind == "subject":
+        return max((share for heading, share in headings if heading == plain), default=0.0)
+    if plain not in text:
+        return 0.0
+    pattern = _pattern(plain)
+    begun = [share for heading, share in headings if pattern.match(heading)]
+    if begun:
+        return max(begun)
+    if any(pattern.search(heading) for heading, _ in headings):
+        return IN_HEADING_SHARE
+    return TEXT_SHARE if pattern.search(text) else 0.0
 
 
 def _stands_in(folded: str, term: str) -> bool:
@@ -81,3 +110,7 @@ def _pattern(plain: str) -> regex.Pattern[str]:
 
 def _is_letter(character: str) -> bool:
     return regex.fullmatch(r"[\p{Latin}\p{Cyrillic}\p{Greek}\d_]", character) is not None
+
+
+_HEADING = regex.compile(r"^\#{1,6}\s+(.+?)\s*\#*$", regex.MULTILINE)
+_MARKS = regex.compile(r"<[^<>]*>|[`*]+")

@@ -1,9 +1,10 @@
 """What in a question is meant as it is written?
 
 Titles in 《》, quotations in any marks, code in backticks, identifiers (`metadata.filter`,
-`hybrid=True`, `max_open_files`, `--dry-run`), error codes (FIT-2024-0087), versions, and names in
-capitals. Their words count more in the keyword channel, and a passage that has them verbatim
-gains a little (`rerank.verbatim`).
+`hybrid=True`, `max_open_files`, `--dry-run`), error codes (FIT-2024-0087), versions, names in
+capitals, and plain words that are named as a thing ("the default of timeout", "变量 timeout").
+Their words count more in the keyword channel, and a passage that has them verbatim gains
+(`rerank.verbatim`): a little for quotations and names, much for what is written in no other way.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ MIN_CODE_DIGITS = 3
 BONUSES: dict[ExactKind, float] = {
     "title": 0.10,
     "quoted": 0.10,
-    "identifier": 0.20,
-    "error_code": 0.20,
+    "identifier": 1.0,
+    "subject": 1.0,
+    "error_code": 1.0,
     "version": 0.05,
     "name": 0.05,
 }
@@ -35,12 +37,14 @@ TERM_FACTORS: dict[ExactKind, float] = {
     "title": 1.25,
     "quoted": 1.25,
     "identifier": 1.5,
+    "subject": 1.0,
     "error_code": 1.5,
     "version": 1.0,
     "name": 1.25,
 }
 
 _LATIN = r"[\p{Latin}\d_]"
+_END = r"(?![\p{Latin}\d_])"
 _WORD = r"\p{Lu}[\p{Latin}'\u2019]*+(?![-\d])"
 _MARKED = regex.compile(
     r"""
@@ -68,6 +72,25 @@ _BARE = regex.compile(
     )(?!{_LATIN}|\.\d)
     """,
     regex.VERBOSE,
+)
+_THING_EN = (
+    r"(?:variable|parameter|option|setting|flag|field|property|attribute|function|method|command"
+    r"|class|column|keyword|statement)"
+)
+_THING_ZH = (
+    r"(?:变量|参数|选项|配置项|配置|设置项|开关|字段|属性|函数|方法|命令|类|列|关键字|语句|接口)"
+)
+_PLAIN = r"(?P<subject>[\p{Latin}][\p{Latin}\d-]{2,40})"
+_SUBJECT = regex.compile(
+    rf"""
+    \bdefaults?(?:\s+(?:value|setting))?\s+(?:of|for)\s+(?:the\s+)?{_PLAIN}{_END}
+   |\b{_THING_EN}\s+(?:called|named)\s+{_PLAIN}{_END}
+   |\bthe\s+{_PLAIN}\s+{_THING_EN}{_END}
+   |(?<!{_LATIN}){_PLAIN}\s*(?:的|在.{{0,12}})?(?:默认|缺省|取值)
+   |{_THING_ZH}\s*{_PLAIN}{_END}
+   |(?<!{_LATIN}){_PLAIN}\s*(?:这个|该)?{_THING_ZH}
+    """,
+    regex.VERBOSE | regex.IGNORECASE,
 )
 _NAME = regex.compile(
     rf"(?<!{_LATIN})(?:{_WORD})(?:\ (?:(?:of|the|de|van|von|da|la)\ ){{0,2}}{_WORD})+"
@@ -123,6 +146,9 @@ def _pieces(question: str) -> Iterator[_Piece]:
         if (kind := _bare_kind(match)) is not None:
             yield _Piece(match.start(), match.group(), kind)
             rest = _blanked(rest, match)
+    for match in _SUBJECT.finditer(rest):
+        if not is_function_word(match["subject"].casefold()):
+            yield _Piece(match.start("subject"), match["subject"], "subject")
     for match in _NAME.finditer(rest):
         if (named := _name(match)) is not None:
             yield named

@@ -110,9 +110,12 @@ def test_a_term_stands_there_as_it_is_written(text: str, phrase: str, stands: bo
     assert verbatim(chunk(text), [term(phrase)]) == ((phrase,) if stands else ())
 
 
-def test_a_heading_earns_the_whole_bonus_and_the_text_half() -> None:
+def test_a_heading_earns_more_than_the_text() -> None:
     exact = [term("max_open")]
-    assert verbatim_bonus(chunk("A limit.", "Variables", "max_open"), exact) == 0.2
+    assert verbatim_bonus(chunk("## max_open\n\nA limit.", "Variables"), exact) == 0.2
+    assert verbatim_bonus(chunk("A limit.", "Variables", "max_open"), exact) == (
+        pytest.approx(0.18)
+    )
     assert verbatim_bonus(chunk("Set max_open.", "Variables"), exact) == 0.1
     assert verbatim_bonus(chunk("A limit.", "max_open", "See also"), exact) == 0.1
     assert verbatim_bonus(chunk("A limit.", "Variables"), exact) == 0.0
@@ -127,5 +130,44 @@ def test_of_several_terms_each_earns_its_share_of_the_highest_bonus() -> None:
     assert one == pytest.approx(0.2 * 0.5 * 0.2 / 0.25)
 
 
-def test_bonuses_are_small() -> None:
-    assert max(BONUSES.values()) <= 0.2
+def test_quotations_and_names_order_what_is_nearly_equal() -> None:
+    assert max(BONUSES[kind] for kind in ("title", "quoted", "version", "name")) <= 0.1
+
+
+def test_headings_in_the_text_count_without_their_marks() -> None:
+    text = '### `max_open` <span class="mark">since v2</span>\n\nA limit.\n\n### other\n\nNo.'
+    assert verbatim_bonus(chunk(text, "Variables"), [term("max_open")]) == 0.2
+    assert verbatim_bonus(chunk(text, "Variables"), [term("mark")]) == 0.1
+    assert verbatim_bonus(chunk("## The max_open limit\n\nIt.", "V"), [term("max_open")]) == (
+        pytest.approx(0.15)
+    )
+
+
+def test_a_subject_counts_only_as_a_whole_heading() -> None:
+    subject = [ExactTerm(text="Version", kind="subject", bonus=1.0)]
+    assert verbatim_bonus(chunk("### `version`\n\nIt says.", "Variables"), subject) == 1.0
+    assert verbatim_bonus(chunk("### server version\n\nIt says.", "Variables"), subject) == 0.0
+    assert verbatim_bonus(chunk("The version.", "Variables"), subject) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("default of timeout in 5.4", "timeout"),
+        ("What is the default value of timeout?", "timeout"),
+        ("5.4 版本中 timeout 的默认值", "timeout"),
+        ("TiDB 5.4 里 timeout 默认是多少？", "timeout"),
+        ("变量 datadir 在哪里", "datadir"),
+        ("what does the timeout setting do", "timeout"),
+        ("a field called owner", "owner"),
+    ],
+)
+def test_a_plain_word_that_is_named_as_a_thing_is_a_subject(question: str, subject: str) -> None:
+    assert found(question) == [(subject, "subject")]
+
+
+@pytest.mark.parametrize(
+    "question", ["property tax in Texas", "class action lawsuits", "what is the value of life"]
+)
+def test_other_plain_words_are_no_subjects(question: str) -> None:
+    assert found(question) == []
