@@ -21,6 +21,9 @@ a cross-encoder's own, comparable between questions."""
 
 WIDE_POOL = 600
 
+LEAST = 0.5
+"""The relevance at the calibrated threshold (`rerank.relevance`)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankPlan:
@@ -28,7 +31,8 @@ class RerankPlan:
 
     `wide_pool` is the pool where turns of conversations answer, or where the question names a
     time: an answer among these rarely repeats the words of its question, so that the first look
-    misses more of them. The weights are those of late interaction.
+    misses more of them. The weights are those of late interaction. Below `min_relevance`
+    (`rerank.relevance`) nothing is shown; 0 shows what is nearest in any case.
     """
 
     name: Literal["late_interaction", "rules", "cross_encoder", "none"] = "late_interaction"
@@ -38,6 +42,7 @@ class RerankPlan:
     similarity_weight: Annotated[float, Field(ge=0, le=1000)] = 1.5
     cosine_weight: Annotated[float, Field(ge=0, le=1000)] = 0.5
     deadline_s: Annotated[float, Field(gt=0, le=60)] = 0.4
+    min_relevance: Annotated[float, Field(ge=0, le=1)] = LEAST
 
 
 USUAL_RERANK = RerankPlan()

@@ -3,6 +3,7 @@
     gather      the channels, checked with the ledger                       serve.candidates
     fuse        their rankings -> one order                                 rerank.fusion
     rerank      the best of that, scored anew                               serve.reranking
+    judge       is any of it about the question?                            serve.judging
     stand       bonuses on a score of 0..1                                  rerank.priors
     shortlist   merged, without copies                                      rerank.selection
     choose      exact texts, diverse, within the budget, cited              serve.choosing
@@ -24,10 +25,12 @@ from rerank.citations import CitedPassage
 from rerank.fusion import Candidate
 from rerank.kinds import shortlist_of_kinds
 from rerank.pipeline import fuse_rankings, pool_of, standing
+from rerank.relevance import Relevance
 from rerank.reranker import Asked, Reranked, Reranker
 from serve.candidates import Candidates, Places, gather, rankings
 from serve.choosing import choose, read_texts
 from serve.counting import CountTokens
+from serve.judging import judge, told
 from serve.plan.constraints import left_nothing
 from serve.plan.plan import QueryPlan
 from serve.reranking import rerank
@@ -52,10 +55,11 @@ class Retrieved:
     """An answer. `rankings`, `fused` and `ranked` are chunk ids, best first: per channel as it
     gave them, after fusion, and after the reranker and bonuses, before neighbouring chunks
     merge. `spent` is what a budget or quotas came to. `reranker` is the one whose scores made the
-    order, "" where the fusion did.
-    `timings_ms` has `channels`, each `channel:<name>`, `ledger`, `fuse`, `rerank`, `select`,
-    `cite` and `total`. `generation` is the fingerprint of the encoder whose index was searched,
-    `search_id` the name of this answer.
+    order, "" where the fusion did. `relevant` is False when nothing that is stored is about the
+    question, and then there are no passages; None where that cannot be told (`relevance`).
+    `timings_ms` has `channels`, each `channel:<name>`, `ledger`, `fuse`, `rerank`, `judge`,
+    `select`, `cite` and `total`. `generation` is the fingerprint of the encoder whose index was
+    searched, `search_id` the name of this answer.
     """
 
     plan: QueryPlan
@@ -68,6 +72,8 @@ class Retrieved:
     timings_ms: Mapping[str, float]
     spent: Spent | None = None
     reranker: str = ""
+    relevant: bool | None = None
+    relevance: Relevance | None = None
     generation: str = ""
     search_id: str = ""
 
@@ -84,6 +90,9 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
     with timings.stage("rerank"):
         second = await _reranked(plan, sources, found, fused, timings=timings)
     reranked = second if isinstance(second, Reranked) else None
+    with timings.stage("judge"):
+        judged = judge(plan, found, reranked, fingerprint=sources.counter)
+        relevant = judged is None or judged.enough(plan.rerank.min_relevance)
     with timings.stage("select"):
         blocks = standing(
             fused,
@@ -94,11 +103,10 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
             times=plan.times,
             zone=ZoneInfo(plan.zone),
         )
-        best = shortlist_of_kinds(
-            blocks, plan.kinds, limit=plan.limit, plan=plan.selection
-        )
+        best = shortlist_of_kinds(blocks, plan.kinds, limit=plan.limit, plan=plan.selection)
     with timings.stage("cite"):
-        texts = await read_texts(plan, sources.ledger, best)
+        shown = best if relevant else []
+        texts = await read_texts(plan, sources.ledger, shown)
         chosen = await choose(plan, texts.found, count=sources.count, counter=sources.counter)
     return Retrieved(
         plan=plan,
@@ -112,7 +120,15 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
             *([second] if isinstance(second, ChannelFailure) else []),
             *texts.failures,
         ),
-        notes=(*plan.notes, *_emptied(plan, found), *_notes(reranked), *chosen.notes),
+        notes=(
+            *plan.notes,
+            *_emptied(plan, found),
+            *_notes(reranked),
+            *([told(judged, least=plan.rerank.min_relevance)] if judged and not relevant else []),
+            *chosen.notes,
+        ),
+        relevant=None if judged is None or judged.value is None else relevant,
+        relevance=judged,
         timings_ms=timings.read(),
         reranker=reranked.reranker if reranked else "",
     )

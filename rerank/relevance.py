@@ -1,0 +1,132 @@
+"""Is there anything about the question at all?
+
+Four signs are added up in standard deviations: the best cosine, the best MaxSim, half of the
+mean of that passage's worst third of the question's tokens, and the largest share of the
+question's words in one passage. Only language-centred vectors have a scale on which that can be
+told, and only where it was calibrated: `relevance.<model>.json`, made by
+`eval.calibrate_relevance`, names the encoder it holds for. For every other encoder, and for a
+language without constants, nothing is said.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from cluster.text.terms import QueryTerm, content_terms
+from rerank.matched import terms_of
+from rerank.reranker import Reranked
+
+FOLDER = Path(__file__).parent
+FILES = "relevance.*.json"
+
+WEIGHTS: Mapping[str, float] = {
+    "cosine": 1.0,
+    "similarity": 1.0,
+    "worst_third": 0.5,
+    "keyword_share": 1.0,
+}
+ALL_WORDS = 0.99
+"""A passage with all words of the question is about it, whatever the vectors say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """`cosine`, `similarity` and `worst_third` on the encoder's scale, `keyword_share` 0 to 1."""
+
+    cosine: float
+    similarity: float
+    worst_third: float
+    keyword_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Of one language: mean and spread of each sign over questions that have an answer, and the
+    sum that is just enough."""
+
+    means: Mapping[str, float]
+    spreads: Mapping[str, float]
+    enough: float
+
+    def sum_of(self, signals: Signals) -> float:
+        return math.fsum(
+            weight * (getattr(signals, name) - self.means[name]) / self.spreads[name]
+            for name, weight in WEIGHTS.items()
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relevance:
+    """`value` 0 to 1: how sure it is that something is about the question; 0.5 at the calibrated
+    threshold, and one step of the sum of standard deviations is one step of the logit. None
+    where nothing is calibrated."""
+
+    value: float | None
+    signals: Signals
+
+    def enough(self, least: float) -> bool:
+        return self.value is None or self.value >= least
+
+
+def relevance(
+    signals: Signals, calibration: Calibration | None, *, verbatim: bool = False
+) -> Relevance:
+    """`verbatim`: a passage has what the question means as it is written; that is enough."""
+    if calibration is None:
+        return Relevance(value=None, signals=signals)
+    if verbatim or signals.keyword_share >= ALL_WORDS:
+        return Relevance(value=1.0, signals=signals)
+    above = calibration.sum_of(signals) - calibration.enough
+    return Relevance(value=1 / (1 + math.exp(-max(min(above, 30.0), -30.0))), signals=signals)
+
+
+def signals_of(
+    reranked: Reranked | None,
+    *,
+    cosine: float | None,
+    terms: Sequence[QueryTerm],
+    texts: Sequence[str],
+) -> Signals | None:
+    """`cosine` is the best of the channel `semantic`, `texts` are the indexed texts of the best
+    passages of the channel `keyword`. None where a sign is missing."""
+    evidence = reranked.evidence if reranked else None
+    if evidence is None or cosine is None:
+        return None
+    return Signals(
+        cosine=cosine,
+        similarity=evidence.best,
+        worst_third=evidence.worst_third,
+        keyword_share=max((keyword_share(terms, text) for text in texts), default=0.0),
+    )
+
+
+def keyword_share(terms: Sequence[QueryTerm], text: str) -> float:
+    """Of the weight of the terms that say what the question is about, the part that is there."""
+    wanted = content_terms(terms)
+    whole = math.fsum(term.weight for term in wanted)
+    held = terms_of(text)
+    return math.fsum(term.weight for term in wanted if term.term in held) / whole if whole else 0.0
+
+
+def calibration_of(fingerprint: str, language: str) -> Calibration | None:
+    return calibrations().get((fingerprint, language))
+
+
+@cache
+def calibrations() -> Mapping[tuple[str, str], Calibration]:
+    """Read once, at first use."""
+    found: dict[tuple[str, str], Calibration] = {}
+    for path in sorted(FOLDER.glob(FILES)):
+        listed = json.loads(path.read_text(encoding="utf-8"))
+        for language, constants in listed["languages"].items():
+            found[listed["encoder"], language] = Calibration(
+                means=constants["means"],
+                spreads=constants["spreads"],
+                enough=constants["enough"],
+            )
+    return found

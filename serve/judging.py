@@ -1,0 +1,71 @@
+"""Is anything that was found about the question, or is "nothing here" the answer?"""
+
+from __future__ import annotations
+
+from cluster.model import StoredPassage
+from rerank.relevance import Relevance, calibration_of, relevance, signals_of
+from rerank.reranker import Reranked
+from rerank.verbatim import ExactKind, verbatim_bonus
+from serve.candidates import Candidates
+from serve.plan.plan import QueryPlan
+
+READ = 3
+"""So many of the best passages of the channel `keyword` are read for the question's words."""
+
+TELLING: tuple[ExactKind, ...] = ("title", "quoted", "identifier", "error_code")
+"""What a passage has for no other reason than being about it."""
+
+
+def judge(
+    plan: QueryPlan, found: Candidates, reranked: Reranked | None, *, fingerprint: str
+) -> Relevance | None:
+    """None where nothing can be said: without one of the signs, for a question of what is
+    recent, or for a caller who wants no judgement."""
+    recent = any(channel.name == "recent" for channel in plan.channels)
+    if plan.rerank.min_relevance <= 0 or recent:
+        return None
+    read = _best_by_words(found)
+    signals = signals_of(
+        reranked,
+        cosine=_best_cosine(found),
+        terms=plan.terms,
+        texts=[passage.chunk.indexed_text for passage in read],
+    )
+    if signals is None:
+        return None
+    calibration = calibration_of(fingerprint, plan.language)
+    return relevance(signals, calibration, verbatim=_has_verbatim(plan, read))
+
+
+def told(judged: Relevance, *, least: float) -> str:
+    return (
+        f"nothing that is stored is about this question (relevance {judged.value or 0.0:.2f}, "
+        f"{least:.2f} is asked for); ask with min_relevance 0 to see what is nearest"
+    )
+
+
+def _best_cosine(found: Candidates) -> float | None:
+    cosines = [
+        hit.score
+        for answer in found.answers
+        if answer.channel == "semantic"
+        for hit in answer.hits
+        if hit.chunk_id in found.passages
+    ]
+    return max(cosines, default=None)
+
+
+def _best_by_words(found: Candidates) -> list[StoredPassage]:
+    hits = [
+        hit.chunk_id
+        for answer in found.answers
+        if answer.channel == "keyword"
+        for hit in answer.hits
+        if hit.chunk_id in found.passages
+    ]
+    return [found.passages[chunk_id] for chunk_id in hits[:READ]]
+
+
+def _has_verbatim(plan: QueryPlan, read: list[StoredPassage]) -> bool:
+    telling = [term for term in plan.exact if term.kind in TELLING]
+    return bool(telling) and any(verbatim_bonus(each.chunk, telling) > 0 for each in read)
