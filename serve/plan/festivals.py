@@ -146,7 +146,6 @@ AFTER_PASSOVER: Mapping[str, tuple[int, int]] = MappingProxyType(
         "holocaust": (11, 1),
         "lag_baomer": (32, 1),
         "shavuot": (49, 3),
-        "tisha_bav": (112, 1),
     }
 )
 """Days after 15 Nisan, and how many; the days of the Hebrew calendar begin the evening before."""
@@ -299,6 +298,12 @@ def _israel_independence(_name: str, year: int) -> Days:
     return [(day - timedelta(days=1), 1)]
 
 
+def _tisha_bav(_name: str, year: int) -> Days:
+    """The evening before 9 Av; a Sabbath moves the fast to the next day."""
+    day = calendars.passover(year) + timedelta(days=112)
+    return [(day if day.weekday() == 5 else day - timedelta(days=1), 1)]
+
+
 def _jumuatul_wida(_name: str, year: int) -> Days:
     """The last Friday of Ramadan."""
     eids = calendars.hijri_days(year, 10, 1)
@@ -330,6 +335,7 @@ _READERS: tuple[tuple[Mapping[str, object] | frozenset[str], Callable[[str, int]
     (frozenset({"administrative"}), _administrative),
     (frozenset({"israel_independence"}), _israel_independence),
     (frozenset({"jumuatul_wida"}), _jumuatul_wida),
+    (frozenset({"tisha_bav"}), _tisha_bav),
     (frozenset(TERMS), _term),
     (HOLIDAYS_CN, _holidays),
 )

@@ -6,6 +6,7 @@ earlier rule where two are as long.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -67,6 +68,26 @@ _NOT_A_YEAR = regex.compile(
 )
 
 
+_LETTERS = regex.compile(r"\p{L}+")
+_ARTICLE = regex.compile(r"the\s+", FLAGS)
+_SPACE = regex.compile(r"\s+")
+_IN_LEAD = regex.compile(r"(?:from|in|on)\s+", FLAGS)
+_WORD_FOLLOWS = regex.compile(r"\s+(?:\p{L}|\d)", FLAGS)
+_FROM_LEAD = regex.compile(r"from\s+", FLAGS)
+_COMMA = regex.compile(r"\s*,?\s*")
+_IN_WORD = regex.compile(r"(?P<w>in|within|after)\s+(?:about\s+|the\s+next\s+)?", FLAGS)
+_TIME_WORD = regex.compile(r"\s*['’]?s?\s*time\b", FLAGS)
+_SINCE_WORD = regex.compile(r"\s+since\s+", FLAGS)
+_OF_WORD = regex.compile(r"\s+of\b", FLAGS)
+_AND_WORD = regex.compile(r"\s+(?:and\s+)?", FLAGS)
+_FOR_LEAD = regex.compile(r"for\s+", FLAGS)
+_FROM_OR_ON = regex.compile(r"(?P<from>from\s+)|(?:on|at|in)\s+(?:the\s+)?", FLAGS)
+_FOR_LENGTH = regex.compile(r"(?:for|lasting)\s+(?:about\s+|over\s+)?", FLAGS)
+_AT_OR_ON = regex.compile(r"\s*,?\s*(?:at|on)\s+", FLAGS)
+_ASAP = regex.compile(r"asap\b|as\s+soon\s+as\s+possible\b", FLAGS)
+_TO_DATE = regex.compile(r"(?:up\s+)?(?:to|till?)\s+date\b|(?:so|thus)\s+far\b", FLAGS)
+
+
 class _Reader(EnglishPieces):
     """Rules over one text."""
 
@@ -81,7 +102,7 @@ class _Reader(EnglishPieces):
         said = piece.said
         rest = self.text[piece.end :].strip(" .?!\"')")
         before = self.text[:place]
-        if said.clock is not None and not said.dated:
+        if said.clock is not None:
             return False
         if said.part is not None and not said.dated:
             return False
@@ -118,17 +139,38 @@ def _tried(rule: Rule, reader: _Reader, place: int) -> Found | None:
 
 def read_english(text: str, ground: Ground) -> list[Found]:
     """In order of the text, none inside another."""
+    marks = _marks(text)
     reader = _Reader(text, ground)
     found: list[Found] = []
     after = 0
-    for trigger in _TRIGGER.finditer(text, overlapped=False):
-        if trigger.start() < after:
+    for trigger in _TRIGGER.finditer(text) if marks else ():
+        place = trigger.start()
+        if place < after or not _near(marks, place):
             continue
-        mention = reader.mention_at(trigger.start())
+        mention = reader.mention_at(place)
         if mention is not None:
             found.append(mention)
             after = mention.end
     return found
+
+
+def _marks(text: str) -> list[int]:
+    """Where words stand that only times have, and numbers: most words lead to none."""
+    return [
+        word.start()
+        for word in _WORD.finditer(text)
+        if word.group()[0].isdigit() or word.group().casefold() in W.TIME_WORDS
+    ]
+
+
+def _near(marks: list[int], place: int) -> bool:
+    following = bisect_left(marks, place)
+    return following < len(marks) and marks[following] - place <= REACH
+
+
+_WORD = regex.compile(r"\p{L}+|\d")
+REACH = 40
+"""So many characters before such a word a time may begin."""
 
 
 def _found(place: int, end: int, kind: TimeKind, period: Period, bound: Bound = "in") -> Found:
@@ -155,11 +197,17 @@ def _point(reader: _Reader, place: int) -> Found | None:
     if not fitting:
         return None
     piece = max(fitting, key=lambda each: each.end)
-    relative = piece.said.base is not None or piece.said.which is not None
+    relative = _RELATIVE.search(reader.text, place, piece.end)
     period = placed(piece.said, reader.ground)
     return _found(place, piece.end, "relative" if relative else "point", period)
 
 
+_RELATIVE = regex.compile(
+    r"\b(?:this|next|last|past|previous|prior|coming|upcoming|following|current|same|ago|hence|today"
+    r"|tonight|tonite|yesterday|tomorrow|tmrw|now|present|away|the\s+(?:day|week|month|year)"
+    r"|eo[my]|bo[my])",
+    FLAGS,
+)
 _LEAD = regex.compile(
     r"(?:(?:in|on|at|during|around|about|approximately|for|of)\s+|=\s*)(?P<the>the\s+)?(?=\S)",
     FLAGS,
@@ -303,7 +351,7 @@ def _leading_dates(reader: _Reader, place: int) -> Iterator[Piece | None]:
     if piece is not None and piece.said.dated:
         yield piece
         if piece.said.weekday is not None and piece.said.day is not None:
-            word = regex.compile(r"\p{L}+").match(reader.text, place)
+            word = _LETTERS.match(reader.text, place)
             if word is not None:
                 yield Piece(Fields(weekday=piece.said.weekday), word.end())
 
@@ -316,7 +364,9 @@ def _clocks_with_date(reader: _Reader, place: int, date: Piece | None) -> Found 
             return None
         at = joint.end()
     match = _CLOCKS.match(reader.text, at)
-    if match is None or ("and" in match["to"].casefold()) and not match["open"]:
+    if match is None or (("and" in match["to"].casefold()) and not match["open"]):
+        return None
+    if match["bn"] and not match["open"] and not match["an"] and not match["aap"]:
         return None
     said, end = date.said if date else Fields(), match.end()
     tail = _trailing_date(reader, end)
@@ -446,7 +496,7 @@ def _open(reader: _Reader, place: int) -> Found | None:
 
 
 def _strip_the(text: str, place: int) -> int:
-    match = regex.compile(r"the\s+", FLAGS).match(text, place)
+    match = _ARTICLE.match(text, place)
     return match.end() if match else place
 
 
@@ -479,7 +529,7 @@ def _date_then_bound(reader: _Reader, place: int) -> Found | None:
     date = reader.fields_at(lead.end() if lead else place, date_only=True)
     if date is None or not date.said.dated or not is_day(date.said):
         return None
-    joint = regex.compile(r"\s+").match(reader.text, date.end)
+    joint = _SPACE.match(reader.text, date.end)
     opening = _bound_at(reader.text, joint.end()) if joint else None
     if opening is None:
         return None
@@ -500,14 +550,14 @@ _TAIL = regex.compile(
 
 def _bounded_behind(reader: _Reader, place: int) -> Found | None:
     """ "2018 or later"."""
-    lead = regex.compile(r"(?:from|in|on)\s+", FLAGS).match(reader.text, place)
+    lead = _IN_LEAD.match(reader.text, place)
     piece = reader.fields_at(lead.end() if lead else place)
     if piece is None:
         return None
     tail = _TAIL.match(reader.text, piece.end)
     if tail is None:
         return None
-    follows = regex.compile(r"\s+(?:\p{L}|\d)", FLAGS).match(reader.text, tail.end())
+    follows = _WORD_FOLLOWS.match(reader.text, tail.end())
     if follows and tail.group().split()[-1].casefold() in {"after", "before"}:
         return None
     bound: Bound = "since" if tail["since"] else "until"
@@ -516,7 +566,7 @@ def _bounded_behind(reader: _Reader, place: int) -> Found | None:
 
 def _from_clock(reader: _Reader, place: int) -> Found | None:
     """ "From 2 pm", with no end."""
-    lead = regex.compile(r"from\s+", FLAGS).match(reader.text, place)
+    lead = _FROM_LEAD.match(reader.text, place)
     piece = reader.fields_at(lead.end()) if lead else None
     if piece is None or piece.said.clock is None or not piece.strong or piece.said.dated:
         return None
@@ -635,7 +685,7 @@ def _offset_found(
     reader: _Reader, place: int, end: int, period: Period, duration: Duration
 ) -> Found:
     """With the weekday or time of day that the words add."""
-    for glue in (regex.compile(r"\s*,?\s*(?:at|on)\s+", FLAGS),):
+    for glue in (_AT_OR_ON,):
         joint = glue.match(reader.text, end)
         piece = reader.fields_at(joint.end()) if joint else None
         if piece is not None and piece.said.clock is not None and not piece.said.dated:
@@ -657,7 +707,7 @@ def _weekday_offset(reader: _Reader, place: int) -> Found | None:
     piece = reader.fields_at(place, date_only=True)
     if piece is None or piece.said != Fields(weekday=piece.said.weekday):
         return None
-    joint = regex.compile(r"\s*,?\s*").match(reader.text, piece.end)
+    joint = _COMMA.match(reader.text, piece.end)
     at = joint.end() if joint else piece.end
     found = _offset(reader, at) or _offset_from(reader, at)
     if found is None or found.begins is None or found.ends is None:
@@ -668,17 +718,15 @@ def _weekday_offset(reader: _Reader, place: int) -> Found | None:
 
 def _in_duration(reader: _Reader, place: int) -> Found | None:
     """ "In 2 hours", "within the next 3 days", "after 5 days"."""
-    lead = regex.compile(r"(?P<w>in|within|after)\s+(?:about\s+|the\s+next\s+)?", FLAGS).match(
-        reader.text, place
-    )
+    lead = _IN_WORD.match(reader.text, place)
     if lead is None:
         return None
     length = duration_at(reader.text, lead.end())
     if length is None:
         return None
     duration, end = length
-    time = regex.compile(r"\s*['’]?s?\s*time\b", FLAGS).match(reader.text, end)
-    since = regex.compile(r"\s+since\s+", FLAGS).match(reader.text, end)
+    time = _TIME_WORD.match(reader.text, end)
+    since = _SINCE_WORD.match(reader.text, end)
     if since is not None and (of := reader.fields_at(since.end())) is not None:
         start = placed(of.said, reader.ground).start
         return _found(place, of.end, "point", ago(reader.ground, duration, sign=1, at=start))
@@ -707,7 +755,7 @@ def _in_duration(reader: _Reader, place: int) -> Found | None:
 
 def _in_is_past(reader: _Reader, end: int) -> bool:
     """ "In 3 years of work" is a length."""
-    return bool(regex.compile(r"\s+of\b", FLAGS).match(reader.text, end))
+    return bool(_OF_WORD.match(reader.text, end))
 
 
 _FROM = regex.compile(r"\s+(?P<w>before|after|from|since|prior\s+to|following)\s+", FLAGS)
@@ -807,7 +855,7 @@ def _rolling(reader: _Reader, place: int) -> Found | None:
         return None
     if reader.ground.says.unit_count_is_nth and "upcoming" in rel:
         return _found(place, match.end(), "relative", unit_at(reader.ground.now, unit, count))
-    more = regex.compile(r"\s+(?:and\s+)?", FLAGS).match(reader.text, match.end())
+    more = _AND_WORD.match(reader.text, match.end())
     extra = duration_at(reader.text, more.end()) if more and " and " in more.group() else None
     if extra is not None and not _AGO.match(reader.text, extra[1]):
         duration = ((count, unit), *extra[0])
@@ -846,7 +894,7 @@ _FOR = regex.compile(r"\s*,?\s*for\s+", FLAGS)
 
 
 def _length_first(reader: _Reader, place: int) -> Found | None:
-    lead = regex.compile(r"for\s+", FLAGS).match(reader.text, place)
+    lead = _FOR_LEAD.match(reader.text, place)
     length = duration_at(reader.text, lead.end() if lead else place)
     if length is None:
         return None
@@ -863,9 +911,7 @@ def _length_first(reader: _Reader, place: int) -> Found | None:
 
 
 def _length_last(reader: _Reader, place: int) -> Found | None:
-    lead = regex.compile(r"(?P<from>from\s+)|(?:on|at|in)\s+(?:the\s+)?", FLAGS).match(
-        reader.text, place
-    )
+    lead = _FROM_OR_ON.match(reader.text, place)
     of = reader.fields_at(lead.end() if lead else place)
     link = _FOR.match(reader.text, of.end) if of is not None else None
     length = duration_at(reader.text, link.end()) if link is not None else None
@@ -920,9 +966,7 @@ def _recurring(reader: _Reader, place: int) -> Found | None:
 
 def _length(reader: _Reader, place: int) -> Found | None:
     """ "For three days": a length, no time."""
-    lead = regex.compile(r"(?:for|lasting)\s+(?:about\s+|over\s+)?", FLAGS).match(
-        reader.text, place
-    )
+    lead = _FOR_LENGTH.match(reader.text, place)
     length = duration_at(reader.text, lead.end()) if lead else None
     if length is None:
         return None
@@ -931,7 +975,7 @@ def _length(reader: _Reader, place: int) -> Found | None:
 
 
 def _soon(reader: _Reader, place: int) -> Found | None:
-    match = regex.compile(r"asap\b|as\s+soon\s+as\s+possible\b", FLAGS).match(reader.text, place)
+    match = _ASAP.match(reader.text, place)
     if match is None:
         return None
     now = reader.ground.now
@@ -941,9 +985,7 @@ def _soon(reader: _Reader, place: int) -> Found | None:
 
 
 def _to_date(reader: _Reader, place: int) -> Found | None:
-    match = regex.compile(r"(?:up\s+)?(?:to|till?)\s+date\b|(?:so|thus)\s+far\b", FLAGS).match(
-        reader.text, place
-    )
+    match = _TO_DATE.match(reader.text, place)
     if match is None:
         return None
     return Found(

@@ -34,6 +34,7 @@ from serve.plan.time_units import (
     nth_unit,
     nth_weekday,
     unit_at,
+    year_at,
 )
 
 W = words
@@ -132,23 +133,21 @@ def _anno(_: Pieces, match: Match) -> Piece:
     return say(match, year=int(match["y"]))
 
 
-def _decade(pieces: Pieces, match: Match) -> Piece:
+def _decade(_: Pieces, match: Match) -> Piece:
     text = match["y"]
     if text.isdigit() and len(text) > 2:
         start = int(text)
     else:
         tens = int(text) if text.isdigit() else 20 + 10 * list(_DECADES).index(W.plain(text))
         start = 1900 + tens if tens >= 30 else 2000 + tens
-    period = unit_at(floor(pieces.ground.now, "year").replace(year=start), "decade")
-    return say(match, base=period)
+    return say(match, base=unit_at(year_at(start).start, "decade"))
 
 
-def _century(pieces: Pieces, match: Match) -> Piece | None:
+def _century(_: Pieces, match: Match) -> Piece | None:
     number = W.ordinal_of(match["n"])
     if number < 2:
         return None
-    start = floor(pieces.ground.now, "year").replace(year=(number - 1) * 100)
-    return say(match, base=unit_at(start, "century"))
+    return say(match, base=unit_at(year_at((number - 1) * 100).start, "century"))
 
 
 def _day_number(_: Pieces, match: Match) -> Piece | None:
@@ -360,7 +359,10 @@ def _nth_of(pieces: Pieces, match: Match) -> Piece | None:
         return None
     period, end = inside
     if match["w"]:
-        return Piece(Fields(base=nth_weekday(period, nth, W.WEEKDAYS[W.plain(match["w"])])), end)
+        day = nth_weekday(period, nth, W.WEEKDAYS[W.plain(match["w"])])
+        return Piece(
+            Fields(base=day, part=W.PARTS[match["p"].casefold()] if match["p"] else None), end
+        )
     if match["weekend"]:
         return Piece(Fields(base=_nth_weekend(period, nth, pieces.ground)), end)
     count = W.count_of(match["c"]) if match["c"] else 1
@@ -557,7 +559,7 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
         month_and_day,
     ),
     _at(
-        rf"(?:in\s+(?P<n>\d{{1,3}}|{W.COUNT})|(?P<m>\d{{1,3}}|{W.COUNT}))\s+years?(?(m)\s+ago)",
+        rf"(?<=\bin\s)(?P<n>\d{{1,3}}|{W.COUNT})\s+years?|(?P<m>\d{{1,3}}|{W.COUNT})\s+years?\s+ago",
         _year_away,
     ),
     _at(r"(?<=\b(?:at|approximately|around)\s)(?P<h>[01]\d|2[0-3])(?P<min>[0-5]\d)", _military),
@@ -618,7 +620,7 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
         r"|at\s+present|immediately)",
         _now,
     ),
-    _at(rf"(?P<rel>{_REL})\s+(?P<u>{W.UNIT})(?P<after>\s+after\s+next)?", _which_unit),
+    _at(rf"(?P<rel>{_REL})\s+(?P<u>{W.ONE_UNIT})(?P<after>\s+after\s+next)?", _which_unit),
     _at(rf"{_THE}(?P<u>{W.UNIT})\s+after\s+next", _unit_after_next),
     _at(rf"{_THE}same\s+(?P<u>week|month|quarter|year)", _same_unit),
     _at(
@@ -655,7 +657,7 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     ),
     _before_more(
         rf"{_THE}(?:(?P<n>{W.ORDINAL})\s+)?(?P<last>last\s+)?(?:(?P<c>\d+|{W.COUNT})\s+)?"
-        rf"(?:(?P<w>{W.WEEKDAY})|(?P<weekend>week[\s-]?ends?)|(?P<u>{W.UNIT})){_OF}",
+        rf"(?:(?P<w>{W.WEEKDAY})(?:\s+(?P<p>morning|afternoon|evening|night))?|(?P<weekend>week[\s-]?ends?)|(?P<u>{W.UNIT})){_OF}",
         _nth_of,
     ),
     _before_more(
@@ -677,7 +679,7 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
         _oclock,
     ),
     _at(
-        rf"(?:for\s+|at\s+)?(?P<lead>half|a quarter|quarter|(?:\d{{1,2}}|{W.COUNT})(?:\s+min(?:ute)?s?)?)"
+        rf"(?<!\b(?:from|between)\s)(?:for\s+|at\s+)?(?P<lead>half|a quarter|quarter|(?:\d{{1,2}}|{W.COUNT})(?:\s+min(?:ute)?s?)?)"
         rf"\s+(?P<dir>past|after|to|till|before|of)\s+"
         rf"(?:(?P<named>noon|midnight|midday)|(?P<h>\d{{1,2}}|{W.COUNT}))(?:h\b)?(?:\s*{_AP})?(?!\s+(?:of\s+)?{W.MONTH})",
         _past_hour,

@@ -70,6 +70,9 @@ UNITS: Mapping[str, Grain] = MappingProxyType(
         **dict.fromkeys(("century", "centuries"), "century"),
     }
 )
+SINGLE_UNITS = tuple(
+    each for each in UNITS if len(each) > 1 and each[-1] != "s" and each != "night"
+)
 LONG_UNITS = tuple(each for each in UNITS if len(each) > 1 and not each.startswith("night"))
 ONES = [
     "zero",
@@ -334,10 +337,33 @@ FESTIVAL_STARTS = (
 )
 """The words that festivals begin with."""
 
+TIME_WORDS = frozenset(
+    word
+    for table in (MONTHS, WEEKDAYS, LONG_UNITS, PARTS, SEASONS, ONES[2:], TENS, ORDINAL_ONES[2:])
+    for phrase in table
+    for word in phrase.split()
+    if word not in {"in", "the", "at", "after", "late", "early"}
+) | frozenset(
+    "today todays yesterday yesterdays tomorrow tomorrows tmrw tmr now weekend weekends fortnight "
+    "noon midday midnight eom eoy bom boy asap ago present moment date half quarter twenties "
+    "thirties forties fifties sixties seventies eighties nineties q h cy fy c far possible daily "
+    "weekly monthly yearly annually hourly quarterly immediately thousand hundred week day "
+    "birthday valentine valentines patrick patricks paddy paddys fool fools juneteenth mayo "
+    "halloween hallowe thanksgiving giving christmas xmas mas epiphany lent fast pascha gras easter "
+    "ascension pentecost whitsunday christi festival qingming solstice kippur hashanah hashana "
+    "hashanna hanukkah chanukah hannukkah hannukah chanukkah lights dedication sukkot succot "
+    "booths tabernacles ingathering atzeret torah shavuot passover pesach purim bishvat av "
+    "atzmaut haatzmaut omer hashoah ramadan ramadhan ramazan fitr adha sacrifice id qadr measures "
+    "power destiny raj miraj journey mawlid nabi ashura start end koningsdag wida vida fawkes "
+    "ides".split()
+)
+"""Without one of these, or a number, no time is told."""
+
 MONTH = any_of(MONTHS) + r"(?!\p{L})\.?"
 WEEKDAY = any_of(WEEKDAYS) + r"\b\.?"
 UNIT = any_of(LONG_UNITS) + r"\b"
 ANY_UNIT = any_of(UNITS) + r"\b"
+ONE_UNIT = any_of(SINGLE_UNITS) + r"\b"
 COUNT = any_of(COUNTS)
 ORDINAL = rf"(?:\d{{1,2}}[ ]?(?:st|nd|rd|th)|{any_of(ORDINALS)})\b"
 DAY_NUMBER = any_of(

@@ -96,7 +96,7 @@ class Fields:
             return any((self.year, self.month, self.day, self.quarter, self.half, self.season))
         if grain == "month":
             return any((self.year, self.month, self.quarter, self.half, self.season))
-        return self.year is not None
+        return self.year is not None or (self.day is not None and self.month is None)
 
     @property
     def dated(self) -> bool:
@@ -264,16 +264,18 @@ def _candidates(
     return _nearest_on_weekday(found, said, ground)
 
 
-def _on_weekday(found: list[Period], said: Fields) -> list[Period]:
+def _on_weekday(found: list[Period], said: Fields, ground: Ground) -> list[Period]:
     """Those on the weekday told; all, where none is (people err about weekdays)."""
     if said.weekday is None or said.day is None or said.which is not None:
+        return found
+    if ground.says.prefer == "current":
         return found
     return [each for each in found if each.start.weekday() == said.weekday] or found
 
 
 def _nearest_on_weekday(found: list[Period], said: Fields, ground: Ground) -> list[Period]:
     """ "Sunday, 10 February": the nearest year in which it is one."""
-    fitting = _on_weekday(found, said)
+    fitting = _on_weekday(found, said, ground)
     if fitting is found or len(fitting) == len(found):
         return fitting
     return [preferred_by_distance(ground, fitting)]
@@ -345,7 +347,10 @@ def _days_of_months(said: Fields, ground: Ground) -> list[Period]:
     """ "The 15th": of the months about now, "Thursday the 15th" of those where it is one."""
     months = (moved(floor(ground.now, "month"), count, "month") for count in range(-24, 25))
     days = (day_at(month.year, month.month, said.day or 1) for month in months)
-    return _on_weekday([each for each in days if each is not None], said)
+    found = [each for each in days if each is not None]
+    if said.weekday is not None and ground.says.prefer == "past":
+        return _nearest_on_weekday(found, said, ground)
+    return _on_weekday(found, said, ground)
 
 
 def _weekdays(said: Fields, ground: Ground) -> list[Period]:
@@ -492,16 +497,27 @@ def rolling(ground: Ground, count: int, unit: Grain, *, sign: int, whole: bool =
     how = ground.says.rolling
     if unit in {"second", "minute", "hour"} and how != "whole":
         there = shifted(ground, ground.now, ((count, unit),), sign=sign)
-        return Period(min(there, ground.now), max(there, ground.now), unit)
+        end = max(there, ground.now) + ground.says.now_holds
+        return Period(min(there, ground.now), end, unit)
     if how == "whole" or whole or unit in {"quarter", "half", "decade", "century"}:
         return _since(ground, ((count, unit),), sign)
     today = ground.today
+    if how == "exact":
+        return _exactly(ground, count, unit, sign)
     if sign < 0:
         end = ground.now if how == "now" else today.start
         start = moved(today.start, -count, unit)
         return Period(start, end if end > start else today.end, unit)
     first = today.start if how == "now" else today.end
     return Period(first, moved(first, count, unit), unit)
+
+
+def _exactly(ground: Ground, count: int, unit: Grain, sign: int) -> Period:
+    there = moved(ground.now, sign * count, unit)
+    if unit not in {"day", "week"}:
+        there = floor(there, "day")
+    first, last = min(there, ground.now), max(there, ground.now)
+    return Period(first, last + ground.says.now_holds if sign < 0 else last, unit)
 
 
 def for_long(ground: Ground, start: datetime, duration: Duration, grain: Grain) -> Period:

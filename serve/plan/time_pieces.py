@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -18,8 +19,9 @@ from serve.plan.time_fields import Clock, Fields
 from serve.plan.time_units import Ground, Period, Unplaced, floor, moved
 
 FLAGS = regex.IGNORECASE
-CENTURY_PIVOT = 40
-"""A year of two digits is at most so many of this century; else it is of the last."""
+BEGINNING = 2
+YEARS_AHEAD = 20
+"""A year of two digits lies at most so many ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,25 @@ Match = regex.Match[str]
 Builder = Callable[["Pieces", Match], Piece | None]
 
 
+Table = tuple[tuple[regex.Pattern[str], Builder], ...]
+
+
+@lru_cache(maxsize=4096)
+def _able(table: Table, beginning: str) -> Table:
+    """The pieces that can begin so: a text names few of them, and a failing match costs time.
+    What a piece wants to stand before it is not looked at here."""
+    return tuple(
+        (pattern, build)
+        for pattern, build in table
+        if "(?<=" in pattern.pattern or pattern.match(beginning, partial=True)
+    )
+
+
 class Pieces:
     """Reads one text; remembers what it read at a place. A language gives its table of pieces,
     what may stand between two, and what must before a bare number that is an hour."""
 
-    table: ClassVar[tuple[tuple[regex.Pattern[str], Builder], ...]]
+    table: ClassVar[Table]
     glue: ClassVar[regex.Pattern[str]]
     before_hours: ClassVar[regex.Pattern[str]]
 
@@ -56,7 +72,7 @@ class Pieces:
 
     def _fields_at(self, place: int, *, date_only: bool) -> Piece | None:
         so_far: Piece | None = None
-        count = 0
+        count, bare = 0, False
         while True:
             at = place if so_far is None else self._after_glue(so_far.end)
             glue = "" if so_far is None else self.text[so_far.end : at]
@@ -70,14 +86,18 @@ class Pieces:
                 break
             so_far = self.grown(max(found, key=lambda piece: (piece.end, piece.strong)))
             count += 1
+            bare = bare or (count == 1 and so_far.said.clock is not None and not so_far.strong)
         if so_far is None:
             return None
         said = so_far.said
+        if bare and said.part is None:
+            return replace(so_far, strong=False)
         sure = count > 1 and (said.dated or (said.clock is not None and said.part is not None))
         return replace(so_far, strong=so_far.strong or sure)
 
     def _pieces_at(self, place: int) -> Iterator[Piece]:
-        for pattern, build in self.table:
+        beginning = self.text[place : place + BEGINNING].casefold()
+        for pattern, build in _able(self.table, beginning):
             match = pattern.match(self.text, place)
             if match is not None:
                 try:
@@ -101,7 +121,7 @@ class Pieces:
         if not is_day(so_far.said) and (piece.said.clock or piece.said.part):
             return None
         if so_far.said.clock_only and so_far.said.clock is not None:
-            if not is_day(piece.said) or (not so_far.strong and piece.said.part is None):
+            if not is_day(piece.said):
                 return None
         bare = piece.said.clock is not None and not piece.strong
         if bare and so_far.said.part is None and not self.before_hours.search(glue):
@@ -130,8 +150,8 @@ def full_year(text: str, *, ground: Ground) -> int:
     number = int(text)
     if len(text) > 2:
         return number
-    century = ground.now.year // 100 * 100
-    return century + number if number < CENTURY_PIVOT else century - 100 + number
+    year = ground.now.year // 100 * 100 + number
+    return year if year <= ground.now.year + YEARS_AHEAD else year - 100
 
 
 def year_last(pieces: Pieces, match: Match) -> Piece | None:
@@ -144,13 +164,11 @@ def year_last(pieces: Pieces, match: Match) -> Piece | None:
     return say(match, year=full_year(match["y"], ground=pieces.ground), month=month, day=day)
 
 
-def month_and_day(pieces: Pieces, match: Match) -> Piece | None:
+def month_and_day(_: Pieces, match: Match) -> Piece | None:
     first, second = int(match["a"]), int(match["b"])
     if (first, second) == (24, 7):
         return None
-    month, day = (second, first) if pieces.ground.says.day_first else (first, second)
-    if month > 12:
-        month, day = day, month
+    month, day = (second, first) if first > 12 else (first, second)
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return None
     return Piece(Fields(month=month, day=day), match.end(), strong=False)

@@ -43,6 +43,7 @@ def _whole(start: Period, end: Period, ground: Ground) -> Period:
     last = end.end if ground.says.whole_end or _is_part(end) else end.start
     if end.grain == "second":
         last = floor(end.start, "day") if ground.says.rolling == "days" else end.start
+        last += ground.says.now_holds
     if last <= start.start:
         last = end.end
     if last <= start.start:
@@ -57,6 +58,9 @@ def _is_part(period: Period) -> bool:
 
 
 def _shared(first: Fields, last: Fields) -> tuple[Fields, Fields]:
+    inside = last.base if last.base is not None and last.base.grain == "month" else None
+    if inside is not None and first == Fields(day=first.day):
+        first = replace(first, base=inside)
     if first.month is None and first.day is not None and last.month is not None:
         first = replace(first, month=last.month, lunar=last.lunar)
     whole = first.base is not None or first.which is not None
@@ -94,7 +98,7 @@ def _before(said: Fields, end: Period, ground: Ground) -> Period:
 
 def _between_clocks(first: Fields, last: Fields, ground: Ground) -> Period:
     day = _day_of(first, last, ground)
-    first, last = _same_half(first, last)
+    first, last = _same_half(first, last, shared=ground.says.clock_end_shared)
     start = placed(_on(first, day), ground)
     end_day = dated(last, ground) if last.dated else day
     end = placed(_on(last, end_day), ground)
@@ -130,10 +134,10 @@ def _day_of(first: Fields, last: Fields, ground: Ground) -> Period:
     return unit_at(start, "day")
 
 
-def _same_half(first: Fields, last: Fields) -> tuple[Fields, Fields]:
+def _same_half(first: Fields, last: Fields, *, shared: bool) -> tuple[Fields, Fields]:
     """ "3 to 5 pm" begins in the afternoon, "11 to 1 pm" before noon."""
     a, b = first.clock, last.clock
-    if a is not None and b is not None and a.minute is not None and b.minute is None:
+    if shared and a is not None and b is not None and a.minute is not None and b.minute is None:
         b = replace(b, minute=0)
         last = replace(last, clock=b)
     part = first.part or last.part

@@ -29,6 +29,18 @@ W = words
 HALF = 0.5
 
 
+_YEAR_HEAD = regex.compile(r"(?<!\d)(?P<y>[12]\d{3})(?=\s*[-–—~～到至])")
+_HEAD = regex.compile(
+    rf"(?:(?P<y>[12]\d{{3}})年)?(?:(?P<m>{W.SMALL})月)?(?P<n>{W.SMALL})(?=\s*[-–—~～到至])"
+)
+_UP_TO_NOW = regex.compile(r"今(?![天日年晚早晨明后])")
+_OPEN_LEAD = regex.compile(r"(?:自从|自|从|打|在|到|于)\s*")
+_LINK = regex.compile(r"\s*(?:零|又|加|，|,)?\s*")
+_OF = regex.compile(r"的?")
+_CLOSED = regex.compile(r"(?:以?内|之内|里|间|时间|以来|来)?")
+_LASTING = regex.compile(r"(?:为期|历时|持续|长达|共计?)\s*")
+
+
 class _Reader(ChinesePieces):
     """Rules over one text in simplified characters."""
 
@@ -43,7 +55,7 @@ Rule = Callable[[_Reader, int], Found | None]
 def _tried(rule: Rule, reader: _Reader, place: int) -> Found | None:
     try:
         return rule(reader, place)
-    except (Unplaced, ValueError):
+    except Unplaced:
         return None
 
 
@@ -85,7 +97,9 @@ def _found(place: int, end: int, kind: str, period: Period, bound: Bound = "in")
     )
 
 
-_ABOUT = regex.compile(r"(?:大约|大概|约|于|在|到|是在)?\s*")
+_RELATIVE = regex.compile(
+    r"[这本今昨明当同次翌此该]|[上下](?:个|一|周|星期|礼拜|月|季|年)|前天|后天|[去前后来]年|现在|目前"
+)
 _AROUND = regex.compile(r"\s*(?:左右|前后|上下|期间)")
 
 
@@ -95,7 +109,7 @@ def _point(reader: _Reader, place: int) -> Found | None:
         return None
     period = placed(piece.said, reader.ground)
     around = _AROUND.match(reader.text, piece.end)
-    relative = piece.said.base is not None or piece.said.which is not None
+    relative = _RELATIVE.search(reader.text, place, piece.end)
     end = around.end() if around is not None else piece.end
     return _found(place, end, "relative" if relative else "point", period)
 
@@ -157,14 +171,24 @@ def _firsts(reader: _Reader, place: int) -> Iterator[Piece]:
     whole = reader.fields_at(place)
     if whole is not None:
         yield whole
-    year = regex.compile(r"(?<!\d)(?P<y>[12]\d{3})(?=\s*[-–—~～到至])").match(reader.text, place)
+        yield from _part_then_hour(reader, whole)
+    year = _YEAR_HEAD.match(reader.text, place)
     if year is not None:
         yield Piece(Fields(year=int(year["y"])), year.end(), strong=False)
-    head = regex.compile(
-        rf"(?:(?P<y>[12]\d{{3}})年)?(?:(?P<m>{W.SMALL})月)?(?P<n>{W.SMALL})(?=\s*[-–—~～到至])"
-    ).match(reader.text, place)
+    head = _HEAD.match(reader.text, place)
     if head is not None:
         yield from _headless(head)
+
+
+def _part_then_hour(reader: _Reader, whole: Piece) -> Iterator[Piece]:
+    """ "晚上9~11点"."""
+    hour = _BARE_HOUR.match(reader.text, whole.end) if whole.said.part else None
+    if hour is not None and whole.said.clock is None:
+        said = replace(whole.said, clock=_hour(W.count_of(hour["n"])))
+        yield Piece(said, hour.end())
+
+
+_BARE_HOUR = regex.compile(rf"(?P<n>{W.HOUR})(?=\s*[-–—~～到至])")
 
 
 def _headless(head: regex.Match[str]) -> Iterator[Piece]:
@@ -190,7 +214,7 @@ def _lasts(reader: _Reader, place: int, first: Piece) -> Iterator[Piece]:
     whole = reader.fields_at(place)
     if whole is not None:
         yield whole
-    now = regex.compile(r"今(?![天日年晚早晨明后])").match(reader.text, place)
+    now = _UP_TO_NOW.match(reader.text, place)
     if now is not None:
         start = reader.ground.now
         base = Period(start, moved(start, 1, "second"), "second")
@@ -281,7 +305,7 @@ def _open(reader: _Reader, place: int) -> Found | None:
         piece = reader.fields_at(ahead.end()) if ahead is not None else None
         if piece is not None:
             return _open_found(reader, place, piece, piece.end, bound)
-    lead = regex.compile(r"(?:自从|自|从|打|在|到|于)\s*").match(reader.text, place)
+    lead = _OPEN_LEAD.match(reader.text, place)
     piece = reader.fields_at(lead.end() if lead else place)
     if piece is None:
         return None
@@ -329,7 +353,7 @@ def duration_at(text: str, place: int) -> tuple[Duration, int] | None:
             break
         parts.extend(amount)
         end = match.end()
-        link = regex.compile(r"\s*(?:零|又|加|，|,)?\s*").match(text, end)
+        link = _LINK.match(text, end)
         at = link.end() if link is not None else end
     return (tuple(parts), end) if parts else None
 
@@ -424,7 +448,7 @@ def _open_offset(ground: Ground, place: int, end: int, duration: Duration, sign:
 
 def _with_clock(reader: _Reader, place: int, end: int, period: Period) -> Found:
     """ "三天后下午两点", "两年前的夏天"."""
-    glue = regex.compile(r"的?").match(reader.text, end)
+    glue = _OF.match(reader.text, end)
     piece = reader.fields_at(glue.end() if glue else end)
     if piece is not None and (piece.said.clock or piece.said.part) and not piece.said.dated:
         base = unit_at(period.start, "day")
@@ -468,7 +492,7 @@ def _rolling(reader: _Reader, place: int) -> Found | None:
     if lead is None or length is None or len(length[0]) > 1:
         return _rolling_long(reader, place, lead, length)
     (count, unit), end = length[0][0], length[1]
-    close = regex.compile(r"(?:以?内|之内|里|间|时间|以来|来)?").match(reader.text, end)
+    close = _CLOSED.match(reader.text, end)
     end = close.end() if close is not None else end
     sign = -1 if back is not None else 1
     if count == 0 or _no_unit(lead.group().strip(), unit, count):
@@ -522,7 +546,7 @@ def _recurring(reader: _Reader, place: int) -> Found | None:
 
 def _length(reader: _Reader, place: int) -> Found | None:
     """ "为期三天", "三天内" is none: a length, no time."""
-    lead = regex.compile(r"(?:为期|历时|持续|长达|共计?)\s*").match(reader.text, place)
+    lead = _LASTING.match(reader.text, place)
     length = duration_at(reader.text, lead.end()) if lead is not None else None
     if length is None:
         return None
@@ -533,8 +557,8 @@ _RULES: tuple[Rule, ...] = (
     _recurring,
     _range,
     _open,
+    _point,
     _offset,
     _rolling,
-    _point,
     _length,
 )

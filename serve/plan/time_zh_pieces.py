@@ -29,6 +29,7 @@ from serve.plan.time_units import (
     nth_unit,
     nth_weekday,
     unit_at,
+    year_at,
 )
 
 W = words
@@ -205,6 +206,12 @@ def _half_year(pieces: Pieces, match: Match) -> Piece:
     return say(match, half=half)
 
 
+def _unit_edge(pieces: Pieces, match: Match) -> Piece:
+    """ "年底", "月初": of the present one."""
+    base = unit_at(pieces.ground.now, W.UNITS[match["u"]])
+    return say(match, base=base, edge=W.EDGES[match["e"]])
+
+
 def _half_of(pieces: Pieces, match: Match) -> Piece:
     """ "上半月", "下半周": of the present one."""
     unit = W.UNITS[match["u"]]
@@ -227,7 +234,7 @@ def _festival(pieces: Pieces, match: Match) -> Piece:
     return Piece(Fields(festival=name), match.end(), strong=name not in W.WEAK_FESTIVALS)
 
 
-def _decade(pieces: Pieces, match: Match) -> Piece | None:
+def _decade(_: Pieces, match: Match) -> Piece | None:
     tens = W.count_of(match["n"])
     if tens % 10 or tens > 90:
         return None
@@ -235,16 +242,14 @@ def _decade(pieces: Pieces, match: Match) -> Piece | None:
         start = (W.count_of(match["c"]) - 1) * 100 + tens
     else:
         start = 1900 + tens if tens >= 30 else 2000 + tens
-    first = floor(pieces.ground.now, "year").replace(year=max(start, 1))
-    return say(match, base=unit_at(first, "decade"))
+    return say(match, base=unit_at(year_at(start).start, "decade"))
 
 
-def _century(pieces: Pieces, match: Match) -> Piece | None:
+def _century(_: Pieces, match: Match) -> Piece | None:
     number = W.count_of(match["c"])
     if not 2 <= number <= 30:
         return None
-    first = floor(pieces.ground.now, "year").replace(year=(number - 1) * 100)
-    return say(match, base=unit_at(first, "century"))
+    return say(match, base=unit_at(year_at((number - 1) * 100).start, "century"))
 
 
 # What narrows the words before it
@@ -355,7 +360,9 @@ def _minutes(match: Match) -> int | None:
 _NOT_DAY = "(?![志常子程报前后内游元均化语历产文军方军俄韩出落光记益用食光班线楼房门位院馆厅机电池卡店选舱])"
 _NO_DIGIT = r"(?<![\d.])"
 _RELS = W.any_of(W.WHICH)
-_UNITS_LONG = "(?:周|星期|礼拜|月|季度|季|年度|年|世纪|小时|钟头|分钟)"
+_UNITS_LONG = (
+    "(?:(?:周|星期|礼拜)(?![一二三四五六日天末])|月|季度|季(?!度)|年度|年|世纪|小时|钟头|分钟)"
+)
 _AP = r"(?P<ap>[ap](?:\.?\s?m\b\.?|\b\.?))"
 
 
@@ -407,9 +414,7 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     ),
     _at(rf"(?P<rel>{_RELS})?(?:周|星期|礼拜)(?P<w>[一二三四五六日天])(?![个次遍岁边])", _weekday),
     _at(rf"(?P<rel>{_RELS})?(?:个)?(?:周末|星期末)", _weekend),
-    _at(
-        rf"(?P<rel>{_RELS})(?P<u>{_UNITS_LONG})(?![一二三四五六日天末级代轻龄份报刊])", _which_unit
-    ),
+    _at(rf"(?P<rel>{_RELS})(?P<u>{_UNITS_LONG})(?![级代轻龄份报刊])", _which_unit),
     _at(rf"(?P<rel>{_RELS})(?P<u>月)份", _which_unit),
     _at(
         rf"(?<![提以之目聪])(?P<n>{W.any_of(k for k in W.DAYS if len(k) > 1)})的?"
@@ -419,11 +424,16 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     _at(rf"(?P<n>[昨今明])(?P<p>早上|早晨|早|晨|晚上|晚间|晚|夜里|夜)", _named_day),
     _at(rf"(?P<p>{W.any_of(W.PARTS)})", _part),
     _at(r"当(?P<p>晚|夜)", _that_evening),
-    _at(r"现在|此刻|此时|目前|当前|马上|立刻|刚才|刚刚|眼下|如今|宜家|依家|而家|至今", _now),
+    _at(r"现在|此刻|此时|目前|当前|马上|立刻|刚才|刚刚|眼下|如今|依家|而家|至今", _now),
     _at(r"第?(?P<n>[一二三四1234首])(?:个)?季度?(?!节)", _quarter),
     _at(r"Q(?P<n>[1-4])(?!\d)", _quarter),
     _at(r"(?P<h>[上下前后])(?P<one>个)?半年度?", _half_year),
     _at(rf"(?P<h>[上下前后])半(?:个)?(?P<u>周|星期|月)", _half_of),
+    _at(
+        r"(?<![年月今去明前后\d一二三四五六七八九十这上下本当同])"
+        r"(?P<u>年|月|季)(?P<e>初|中(?!国|心|央|间|学|文)|底|末|尾)(?![级考期旬夜])",
+        _unit_edge,
+    ),
     _at(rf"(?P<s>{W.any_of(W.SEASONS)})", _season),
     _at(W.FESTIVAL, _festival),
     _at(
@@ -435,7 +445,7 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
         _century,
     ),
     _at(
-        rf"{_NO_DIGIT}(?P<h>{W.SMALL}|零)\s?(?P<mark>点|时)(?P<sharp>钟|整|正)?"
+        rf"{_NO_DIGIT}(?P<h>{W.HOUR})\s?(?P<mark>点|时)(?P<sharp>钟|整|正)?"
         rf"(?:(?P<half>踏?搭?半)|(?P<q>[一1三3])刻|(?:踏|搭|过)?(?P<zero>[零〇])?"
         rf"(?P<min>\d{{1,2}}|[一二三四五六七八九十]{{1,3}}|[零〇][一二三四五六七八九])(?P<fen>分(?!之))?"
         rf"(?:(?P<s>{W.SMALL})秒)?(?![个种点是条\d]))?(?![儿滴])",

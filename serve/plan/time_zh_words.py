@@ -8,20 +8,17 @@ from types import MappingProxyType
 import regex
 
 from serve.plan.time_mention import Grain
+from serve.plan.time_units import Unplaced
 
 _TRADITIONAL = (
-    "個週禮號點鐘後時間現這兩節國慶聖誕復舊曆陰陽農淩淸歲過來還從開當內幾結"
-    "華婦兒軍親師萬獻黨獨紀達臘龍鬥聽尋閉關鑒齋開贖靈週樹獨勞動閏顯鄰憲護"
-    "傳統導彌瑪賽驚蟄穀處種滿寒燈掃墓馬鳳願爾買買孫應齊猶燭爐難龐節蘭慕歡"
-    "飢餓產權擁黃金際環鄉聯約經豐蔔課業營廣場陣隊為禦東復黑戰變歸會愛榮聞濕沈"
-    "晝離遠於進無對發夢歷樂長較當週續補買蘭盧懺誦轉節慾頭週鋪訂車與賣節灑紅潑燒濯三閨貞觀順"
+    "個週禮號點鐘後時間現這兩節國慶聖誕復舊曆陰陽農淩淸歲過來還從開當內幾婦兒軍親師萬獻黨獨紀達臘龍聽尋齋贖靈樹勞動護統驚蟄穀"
+    "處種燈馬願爾猶燭難蘭歡產權黃際約經豐為東歸會沈晝於歷樂長續懺誦轉頭與貞觀順臨儀餘倆淨廳雙臺葉啟鹹學寧寶實總託損數曉機殺條"
+    "樓毀潔遊電禎穌級線絡緒網聰計記訪該語諸購費輕載邊遲選裡裏門韓預館齡闆"
 )
 _SIMPLIFIED = (
-    "个周礼号点钟后时间现这两节国庆圣诞复旧历阴阳农凌清岁过来还从开当内几结"
-    "华妇儿军亲师万献党独纪达腊龙斗听寻闭关鉴斋开赎灵周树独劳动闰显邻宪护"
-    "传统导弥玛赛惊蛰谷处种满寒灯扫墓马凤愿尔买买孙应齐犹烛炉难庞节兰慕欢"
-    "饥饿产权拥黄金际环乡联约经丰卜课业营广场阵队为御东复黑战变归会爱荣闻湿沉"
-    "昼离远于进无对发梦历乐长较当周续补买兰卢忏诵转节欲头周铺订车与卖节洒红泼烧濯三闺贞观顺"
+    "个周礼号点钟后时间现这两节国庆圣诞复旧历阴阳农凌清岁过来还从开当内几妇儿军亲师万献党独纪达腊龙听寻斋赎灵树劳动护统惊蛰谷"
+    "处种灯马愿尔犹烛难兰欢产权黄际约经丰为东归会沉昼于历乐长续忏诵转头与贞观顺临仪余俩净厅双台叶启咸学宁宝实总托损数晓机杀条"
+    "楼毁洁游电祯稣级线络绪网聪计记访该语诸购费轻载边迟选里里门韩预馆龄板"
 )
 SIMPLER = str.maketrans(_TRADITIONAL, _SIMPLIFIED)
 """One character for one, so that places in the text stay."""
@@ -41,7 +38,8 @@ DIGITS: Mapping[str, int] = MappingProxyType(
 _TENS: Mapping[str, int] = MappingProxyType({"十": 10, "百": 100, "千": 1000})
 
 NUMBER = r"(?:\d+(?:\.\d+)?|[零〇一二三四五六七八九十百千两俩仨几廿卅]+)"
-SMALL = r"(?:\d{1,2}|[一二三四五六七八九十廿卅]{1,3})"
+SMALL = r"(?>\d{1,2}|[一二三四五六七八九十廿卅]{1,3})"
+HOUR = r"(?>\d{1,2}|[零〇一二两三四五六七八九十]{1,3})"
 
 UNITS: Mapping[str, Grain] = MappingProxyType(
     {
@@ -304,12 +302,15 @@ def any_of(words: Iterable[str]) -> str:
     return "(?:" + "|".join(sorted(words, key=lambda each: (-len(each), each))) + ")"
 
 
+MAX_DIGITS = 9
 _PLAIN_DIGITS = regex.compile(r"[零〇○一二三四五六七八九]{2,4}")
 
 
 def number_of(text: str) -> float:
-    """ "25", "2.5", "二十五", "廿五", "一百二十", "二〇二四"; raises `ValueError` otherwise."""
+    """ "25", "2.5", "二十五", "廿五", "一百二十", "二〇二四"; raises `Unplaced` otherwise."""
     if regex.fullmatch(r"[0-9.]+", text):
+        if text.count(".") > 1 or len(text) > MAX_DIGITS:
+            raise Unplaced
         return float(text)
     if _PLAIN_DIGITS.fullmatch(text):
         return float("".join(str(DIGITS[each]) for each in text))
@@ -321,7 +322,7 @@ def number_of(text: str) -> float:
         elif each in DIGITS:
             digit = DIGITS[each]
         else:
-            raise ValueError(text)
+            raise Unplaced
     return float(total + digit)
 
 
@@ -332,7 +333,7 @@ def count_of(text: str) -> int:
 STARTS = (
     frozenset(
         "0123456789零〇一二三四五六七八九十百两几半廿卅今昨前明后大上下这本当同次翌周星礼每过最近未再还自从截到至在"
-        "往寻听琴现目此刚马即首初月年季春夏秋冬白凌清早中午傍晚夜深全农阴正腊元第隔去来旧出之以眼立"
+        "往寻听琴现目此刚马即首初月年季春夏秋冬白凌清早中午傍晚夜深全农阴正腊元第隔去来旧出之以眼立依而如约近在于早不晚迟先黎拂黄子日整开盛"
     )
     | frozenset("".join(FESTIVALS))
     | frozenset("".join(ERAS))
