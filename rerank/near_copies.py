@@ -24,7 +24,7 @@ import regex
 from cluster.model import StoredPassage
 from cluster.text.function_words import is_function_word
 from cluster.text.sentences import sentence_spans
-from cluster.text.shingles import jaccard, shingles, words_of
+from cluster.text.shingles import Shingles, jaccard, shingles, words_of
 from cluster.text.versions import version_key
 from rerank.dedup import Block, Copy
 from rerank.hard_words import is_hard, is_neutral, is_number, stem_of
@@ -58,7 +58,7 @@ class _Read:
 
     block: Block
     words: tuple[str, ...]
-    shingles: frozenset[tuple[str, ...]]
+    shingles: Shingles
 
     @property
     def first(self) -> StoredPassage:
@@ -102,14 +102,19 @@ def same_statement(left: str, right: str) -> bool:
 
 
 def _read(block: Block) -> _Read:
-    words = words_of(_compared(block))
-    return _Read(block=block, words=words, shingles=shingles(words))
+    text = _compared(block)
+    return _Read(block=block, words=words_of(text), shingles=_shingles(text))
 
 
 def _compared(block: Block) -> str:
     """The text under its headings; the title, which another site gives another way, left out."""
     headings = block.passages[0].chunk.heading_path[1:]
     return "\n".join([*headings, *(passage.chunk.text for passage in block.passages)])
+
+
+@lru_cache(maxsize=1024)
+def _shingles(text: str) -> Shingles:
+    return shingles(words_of(text))
 
 
 def _document_places(read: Sequence[_Read]) -> Mapping[str, int]:
@@ -142,11 +147,18 @@ def _similar_pairs(read: Sequence[_Read], *, similar: float) -> Mapping[int, set
 
 
 def _candidates(read: Sequence[_Read], *, similar: float) -> Iterable[tuple[int, int]]:
-    """Pairs that share a shingle and are about as long."""
-    holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    """Pairs that share a shingle and are about as long. Of a text that is more than `similar` to
+    another, more than that share of its shingles stands in others: few texts are like that."""
+    once, again = set[int](), set[int]()
+    for each in read:
+        again |= once & each.shingles
+        once |= each.shingles
+    holders: dict[int, list[int]] = defaultdict(list)
     for at, each in enumerate(read):
-        for shingle in each.shingles:
-            holders[shingle].append(at)
+        shared = each.shingles & again
+        if len(shared) > similar * len(each.shingles):
+            for shingle in shared:
+                holders[shingle].append(at)
     pairs = {pair for found in holders.values() if len(found) > 1 for pair in _pairs_of(found)}
     return [pair for pair in pairs if _lengths_fit(read, pair, similar=similar)]
 

@@ -19,37 +19,47 @@ from cluster.text.han import to_simplified
 
 SHINGLE_WORDS = 3
 
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\u30fc\u3005\u3007\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_LETTERS = rf"[\p{{L}}\p{{N}}\p{{M}}_--[{_UNSPACED}]]"
-_WORD = regex.compile(
-    rf"(?<![\p{{L}}\p{{N}}])-(?=\p{{N}}){_LETTERS}+(?:[.,:/-](?=\p{{N}}){_LETTERS}+)*"
-    rf"|{_LETTERS}+(?:(?:(?<=\p{{N}})[.,:/-](?=\p{{N}})|'(?=\p{{L}})){_LETTERS}+)*"
-    rf"|[{_UNSPACED}]|[<>\u2264\u2265\u2260%$\u20ac\u00a3\u00a5\u00b0]",
-    regex.V1,
+_UNSPACED = (
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u0e01-\u0e4e\u0e80-\u0ecf\u1000-\u109f\u1780-\u17d3"
 )
-_ASCII_WORD = re.compile(
-    r"(?<![A-Za-z0-9])-(?=[0-9])[A-Za-z0-9_]+(?:[.,:/-](?=[0-9])[A-Za-z0-9_]+)*"
-    r"|[A-Za-z0-9_]+(?:(?:(?<=[0-9])[.,:/-](?=[0-9])|'(?=[A-Za-z]))[A-Za-z0-9_]+)*"
-    r"|[<>%$]"
+"""Han, kana, Thai, Lao, Khmer and Burmese; ranges, as properties are slow to look up."""
+
+_LETTER = rf"[^\W{_UNSPACED}]"
+_WORD = re.compile(
+    rf"(?<!\w)-(?=\d){_LETTER}+(?:[.,:/-](?=\d){_LETTER}+)*"
+    rf"|{_LETTER}+(?:(?:(?<=\d)[.,:/-](?=\d)|'(?=[^\W\d])){_LETTER}+)*"
+    rf"|[{_UNSPACED}]|[<>\u2264\u2265\u2260%$\u20ac\u00a3\u00a5\u00b0]"
 )
+_MARK = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff]"
+)
+_MARKED_WORD = regex.compile(rf"[[\p{{L}}\p{{N}}\p{{M}}_]--[{_UNSPACED}]]+|[{_UNSPACED}]", regex.V1)
+"""For writing whose vowels are marks on letters; slower."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _MINUS = str.maketrans({"\u2212": "-", "\u2010": "-", "\u2011": "-", "\u2019": "'"})
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def words_of(text: str) -> tuple[str, ...]:
     """The folded words in reading order."""
     if text.isascii():
-        return tuple(_ASCII_WORD.findall(_THOUSANDS.sub("", text.lower())))
+        return tuple(_WORD.findall(_THOUSANDS.sub("", text.lower())))
     folded = to_simplified(unicodedata.normalize("NFKC", text)).translate(_MINUS).casefold()
-    return tuple(_WORD.findall(_THOUSANDS.sub("", folded)))
+    words = _MARKED_WORD if _MARK.search(folded) else _WORD
+    return tuple(words.findall(_THOUSANDS.sub("", folded)))
 
 
-def shingles(words: Sequence[str], *, size: int = SHINGLE_WORDS) -> frozenset[tuple[str, ...]]:
+Shingles = frozenset[int]
+"""Runs of words by their hashes, which are the same only within one process."""
+
+
+def shingles(words: Sequence[str], *, size: int = SHINGLE_WORDS) -> Shingles:
     """All runs of `size` words; of a shorter text the whole, of an empty one none."""
     if len(words) <= size:
-        return frozenset({tuple(words)} if words else ())
-    return frozenset(zip(*(words[at:] for at in range(size)), strict=False))
+        return frozenset({hash(tuple(words))} if words else ())
+    return frozenset(map(hash, zip(*(words[at:] for at in range(size)), strict=False)))
 
 
 def similarity(left: str, right: str) -> float:
@@ -57,6 +67,6 @@ def similarity(left: str, right: str) -> float:
     return jaccard(shingles(words_of(left)), shingles(words_of(right)))
 
 
-def jaccard(left: frozenset[tuple[str, ...]], right: frozenset[tuple[str, ...]]) -> float:
+def jaccard(left: Shingles, right: Shingles) -> float:
     both = len(left & right)
     return both / (len(left) + len(right) - both) if both else 0.0
