@@ -1,5 +1,7 @@
 """On which days a festival falls in a given year."""
 
+# ruff: noqa: PLR2004  the numbers of calendar arithmetic have no better names
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

@@ -4,17 +4,20 @@ At each word that may begin a time the rules below are tried; the longest readin
 earlier rule where two are as long.
 """
 
+# ruff: noqa: PLR2004  the numbers of calendar arithmetic have no better names
+
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import cast
 
 import regex
 
 from serve.plan import time_en_words as words
 from serve.plan.time_en_pieces import EnglishPieces
-from serve.plan.time_fields import Clock, Fields, ago, dated, for_long, placed, rolling
+from serve.plan.time_fields import Clock, Fields, ago, for_long, placed, rolling
 from serve.plan.time_mention import Bound, Grain, TimeKind
 from serve.plan.time_pieces import FLAGS, ZONES, Piece, is_day
 from serve.plan.time_spans import Found, between, sides
@@ -56,7 +59,7 @@ _CUE = regex.compile(
 )
 _MONTH_CUE = regex.compile(
     r"(?:\b(?:in|since|during|until|till|by|before|after|from|through|between|throughout|"
-    r"late|early|mid|around|last|next|this|past)\s+(?:the\s+)?|^[\s\"'(]*)$",
+    r"late|early|mid|around|last|next|this|past)\s+(?:the\s+)?)$",
     FLAGS,
 )
 _NOT_A_YEAR = regex.compile(
@@ -115,7 +118,7 @@ class _Reader(EnglishPieces):
             return _whole(before, rest) or bool(_DAY_CUE.search(before))
         if said.day is None:
             return _whole(before, rest) or bool(_MONTH_CUE.search(before))
-        return _whole(before, rest) or bool(_CUE.search(before))
+        return _whole(before, rest) or bool(before.strip() and _CUE.search(before))
 
 
 _DAY_CUE = regex.compile(
@@ -192,7 +195,8 @@ def _point(reader: _Reader, place: int) -> Found | None:
     fitting = [
         piece
         for piece, at in pieces
-        if piece is not None and (reader.cued(piece, place) or (at > place and _led(lead, piece)))
+        if piece is not None
+        and (reader.cued(piece, place) or (at > place and _led(lead, piece, reader.text)))
     ]
     if not fitting:
         return None
@@ -214,19 +218,26 @@ _LEAD = regex.compile(
 )
 
 
-def _led(lead: regex.Match[str] | None, piece: Piece) -> bool:
+def _led(lead: regex.Match[str] | None, piece: Piece, text: str) -> bool:
     """ "At 3", "in 2019", "on the 5th"; not "for 3"."""
     if lead is None:
         return False
     word = lead.group().split()[0].casefold() if lead.group().split() else ""
     said = piece.said
     if said.clock is not None:
-        return word in {"at", "approximately", "around"} and said.part is None
+        said_at = word in {"at", "approximately", "around"} and said.part is None
+        return said_at and _AFTER_HOUR.match(text, piece.end) is not None
     if said.year is not None and said.month is None:
         return word in {"in", "=", "during", "around", "by", "about"}
     if said.month is not None or said.season is not None:
         return word in {"in", "during", "by", "on", "around"}
     return word == "on" and said.day is not None
+
+
+_AFTER_HOUR = regex.compile(
+    r"\s*(?:[,.;:?!)]|$)|\s+(?:on|in\s+the|today|tonight|tomorrow|yesterday|and|or|did|was|with)\b",
+    FLAGS,
+)
 
 
 # Ranges
@@ -277,9 +288,8 @@ def _loose_day(text: str) -> int:
 
 def _range_from(reader: _Reader, place: int, first: Piece, opening: str) -> Found | None:
     to = _TO.match(reader.text, first.end)
-    if (
-        to is None
-        or ("and" in to.group().casefold()) != (opening == "between")
+    if to is None or (
+        ("and" in to.group().casefold()) != (opening == "between")
         and ("and" in to.group().casefold())
     ):
         return None
@@ -416,7 +426,7 @@ def _is_clock_range(match: regex.Match[str], said: Fields, *, dated_before: bool
         return False
     if told:
         return True
-    return said.dated and (dated_before or bool(match["open"])) or said.part is not None
+    return (said.dated and (dated_before or bool(match["open"]))) or said.part is not None
 
 
 def _clock_side(match: regex.Match[str], side: str) -> Clock:
@@ -427,7 +437,7 @@ def _clock_side(match: regex.Match[str], side: str) -> Clock:
     minute, half = match[side + "m"], match[side + "ap"]
     if hour > 24 or (minute and int(minute) > 59):
         raise Unplaced
-    h_mark = "h" in (match.captures(side + "m") and match.group() or "")
+    h_mark = "h" in ((match.captures(side + "m") and match.group()) or "")
     exact = not half and (hour > 12 or match[side + "h"].startswith("0"))
     return Clock(
         hour=hour,
@@ -441,13 +451,15 @@ def _datetime_range(reader: _Reader, place: int) -> Found | None:
     """ "From 2pm till tomorrow 4:30pm": both sides whole."""
     lead = _SIDE_LEAD.match(reader.text, place)
     first = reader.fields_at(lead.end() if lead else place)
-    if first is None or first.said.clock is None and not (first.said.part and first.said.dated):
+    if first is None or (first.said.clock is None and not (first.said.part and first.said.dated)):
         return None
     to = _TO.match(reader.text, first.end)
     if to is None or (("and" in to.group().casefold()) and not lead):
         return None
     last = reader.fields_at(to.end())
     if last is None or not (last.said.clock or last.said.part):
+        return None
+    if not (first.strong or last.strong):
         return None
     start = first.said
     if not start.dated and last.said.dated:
@@ -480,7 +492,7 @@ def _bound_at(text: str, place: int) -> tuple[Bound, int] | None:
     blank = _BLANK.match(text, match.end())
     if blank is None or (blank.end() == match.end() and match.group()[-1] not in "=<>"):
         return None
-    bound: Bound = match.lastgroup  # type: ignore[assignment]  the groups are named by bounds
+    bound = cast(Bound, match.lastgroup)
     return bound, blank.end()
 
 
@@ -608,9 +620,7 @@ def _amount_at(text: str, place: int) -> tuple[list[tuple[int, Grain]], int] | N
     half = _HALVES.match(text, place)
     if half is not None:
         words_of = W.plain(half["frac"])
-        share = (
-            0.25 if words_of.endswith("quarter of a") or words_of.endswith("quarter of an") else 0.5
-        )
+        share = 0.25 if words_of.endswith(("quarter of a", "quarter of an")) else 0.5
         if words_of.startswith("three"):
             share = 0.75
         share = _FRACTIONS.get(words_of, share)

@@ -1,5 +1,7 @@
 """The smallest English phrases of times: what each looks like, and what it says."""
 
+# ruff: noqa: PLR2004  the numbers of calendar arithmetic have no better names
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -40,7 +42,8 @@ from serve.plan.time_units import (
 W = words
 
 _GLUE = regex.compile(
-    r"(?:\s*[,@(-]\s*|\s+(?:(?:sometime\s+)?(?:of|in|on|at|for|the|by the|around|about|from)\s+(?:the\s+)?)?"
+    r"(?:\s*[,@(-]\s*"
+    r"|\s+(?:(?:sometime\s+)?(?:of|in|on|at|for|the|by the|around|about|from)\s+(?:the\s+)?)?"
     r"|['’]s\s+)(?:the\s+|of\s+|on\s+)?",
     FLAGS,
 )
@@ -532,7 +535,7 @@ _REL = W.any_of(W.WHICH)
 _DAYNUM = rf"(?:{W.ORDINAL}|\d{{1,2}}(?![\d.:,]?\d|[\s-]*(?:st|nd|rd|th)\b)|{W.DAY_NUMBER})"
 _AP = r"(?P<ap>[ap](?:\.?\s?m\b\.?|\b\.?))"
 _ZONE = rf"(?:\s*\(?(?P<z>{W.any_of(ZONES)})\b\)?)?"
-_THE_UNIT = regex.compile(rf"the\s+(?P<u>week|month|quarter|year|decade|century)\b", FLAGS)
+_THE_UNIT = regex.compile(r"the\s+(?P<u>week|month|quarter|year|decade|century)\b", FLAGS)
 _OF = r"(?:\s+(?:of|in|from|on)(?:\s+the(?=\s+(?!month|year|week|quarter)))?\s+|\s+)"
 
 
@@ -551,7 +554,7 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     _at(rf"(?P<y>{_Y4})[-/](?P<d>\d{{1,2}})[-/](?P<m>{W.MONTH})", _year_first),
     _at(rf"(?P<d>\d{{1,2}})[-/](?P<y>{_Y4})[-/](?P<m>{W.MONTH})", _year_first),
     _at(rf"(?P<d>\d{{1,2}})[-/\s](?P<m>{W.MONTH})[-/](?P<y>{_Y4}|\d\d)", _year_first),
-    _at(rf"(?P<y>(?:19|20)\d\d)(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])", _year_first),
+    _at(r"(?P<y>(?:19|20)\d\d)(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])", _year_first),
     _at(rf"(?P<a>\d{{1,2}})(?P<x>[-/.])(?P<b>\d{{1,2}})(?P=x)(?P<y>{_Y4}|\d\d)", year_last),
     _at(r"(?P<a>\d{1,2})\s?/\s?(?P<b>\d{1,2})(?!\s*/)", month_and_day),
     _at(
@@ -624,14 +627,15 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     _at(rf"{_THE}(?P<u>{W.UNIT})\s+after\s+next", _unit_after_next),
     _at(rf"{_THE}same\s+(?P<u>week|month|quarter|year)", _same_unit),
     _at(
-        rf"(?<=\b(?:for|in)\s)the\s+(?P<u>week|month|quarter|year)(?!\s+(?:of|that|when|\d))",
+        r"(?<=\b(?:for|in)\s)the\s+(?P<u>week|month|quarter|year)(?!\s+(?:of|that|when|\d))",
         _same_unit,
     ),
     _at(r"(?:the\s+)?(?P<e>[eb])o(?P<u>[my])", _end_letters),
     _at(rf"(?:(?P<rel>{_REL})|the)\s+fortnight", _fortnight),
     _at(rf"(?:(?P<rel>{_REL})|the)\s+week[\s-]?end", _weekend),
     _at(
-        rf"(?:(?P<rel>{_REL})\s+|(?P<cue>(?<=\bin\s)(?:the\s+)?))?(?P<s>{W.any_of(W.SEASONS)})",
+        rf"(?:(?P<rel>{_REL})\s+|(?P<cue>(?<=\bin\s)(?:the\s+)?))?(?P<s>{W.any_of(W.SEASONS)})"
+        r"(?!\s+(?:boot|back|framework|cloud|security|mvc|data|behind|short|into|apart))",
         _season,
     ),
     _at(rf"(?:(?P<y>{_Y4})[\s/-]?)?q(?P<n>[1-4])", _quarter),
@@ -639,7 +643,7 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     _at(r"h(?P<n>[12])", _half),
     _at(rf"{_THE}(?P<n>first|second|1st|2nd)\s+half", _half),
     _at(
-        rf"(?:the\s+)?week\s+(?:no\.?\s*|number\s+|#)?(?P<n>\d{{1,2}})(?!\s*(?:[-:]|days))",
+        r"(?:the\s+)?week\s+(?:no\.?\s*|number\s+|#)?(?P<n>\d{1,2})(?!\s*(?:[-:]|days))",
         _week_number,
     ),
     _before_more(
@@ -679,9 +683,11 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
         _oclock,
     ),
     _at(
-        rf"(?<!\b(?:from|between)\s)(?:for\s+|at\s+)?(?P<lead>half|a quarter|quarter|(?:\d{{1,2}}|{W.COUNT})(?:\s+min(?:ute)?s?)?)"
+        r"(?<!\b(?:from|between)\s)(?:for\s+|at\s+)?(?P<lead>half|a quarter|quarter|"
+        rf"(?:\d{{1,2}}|{W.COUNT})(?:\s+min(?:ute)?s?)?)"
         rf"\s+(?P<dir>past|after|to|till|before|of)\s+"
-        rf"(?:(?P<named>noon|midnight|midday)|(?P<h>\d{{1,2}}|{W.COUNT}))(?:h\b)?(?:\s*{_AP})?(?!\s+(?:of\s+)?{W.MONTH})",
+        rf"(?:(?P<named>noon|midnight|midday)|(?P<h>\d{{1,2}}|{W.COUNT}))(?:h\b)?(?:\s*{_AP})?"
+        rf"(?!\s+(?:of\s+)?{W.MONTH})",
         _past_hour,
     ),
     _at(rf"(?P<lead>half)\s+(?P<dir>)(?P<named>)?(?P<h>{W.COUNT})(?:\s*{_AP})?", _past_hour),

@@ -3,11 +3,14 @@
 Both languages read into `Fields`; here is the only place that knows what follows from them.
 """
 
+# ruff: noqa: PLR2004  the numbers of calendar arithmetic have no better names
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from serve.plan.calendars import chinese_day, chinese_year_of
 from serve.plan.festivals import festival_in
@@ -78,10 +81,10 @@ class Fields:
             mine, its = getattr(self, each), getattr(other, each)
             if mine is not None and its is not None and mine != its:
                 return None
-        both = replace(self, **{name: value for name, value in other.told()})
+        both = replace(self, **dict(other.told()))
         return None if both.crowded else both
 
-    def told(self) -> Iterator[tuple[str, object]]:
+    def told(self) -> Iterator[tuple[str, Any]]:
         return ((each, value) for each in _NAMES if (value := getattr(self, each)) is not None)
 
     @property

@@ -5,13 +5,15 @@ A piece is a pattern and what its match says. A piece may read on behind its mat
 needs a second piece, or a word before it that times follow.
 """
 
+# ruff: noqa: PLR2004  the numbers of calendar arithmetic have no better names
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import regex
 
@@ -120,9 +122,9 @@ class Pieces:
             return piece
         if not is_day(so_far.said) and (piece.said.clock or piece.said.part):
             return None
-        if so_far.said.clock_only and so_far.said.clock is not None:
-            if not is_day(piece.said):
-                return None
+        hour_first = so_far.said.clock_only and so_far.said.clock is not None
+        if hour_first and not is_day(piece.said):
+            return None
         bare = piece.said.clock is not None and not piece.strong
         if bare and so_far.said.part is None and not self.before_hours.search(glue):
             return None
@@ -142,8 +144,8 @@ def is_day(said: Fields) -> bool:
     )
 
 
-def say(match: Match, **said: object) -> Piece:
-    return Piece(Fields(**said), match.end())  # type: ignore[arg-type]  fields of one kind each
+def say(match: Match, **said: Any) -> Piece:
+    return Piece(Fields(**said), match.end())
 
 
 def full_year(text: str, *, ground: Ground) -> int:

@@ -1,5 +1,7 @@
 """Stretches between two times, and those open at one side."""
 
+# ruff: noqa: PLR2004  the numbers of calendar arithmetic have no better names
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace

@@ -113,23 +113,22 @@ class Conventions:
     """What the same words mean differs between people; the defaults suit questions about what
     is remembered.
 
-    `prefer`: which year, month or day is meant when none is told ("in May"): the latest that has
-    begun, the next to come, or that of the present year, month or week. `first_week`: the first
-    week of a month or year is the one that holds its first Thursday (ISO 8601), or begins with
-    its first Monday. `whole_end`: "5 to 7 May" holds the 7th. `clock_end`: what the end of "3 to
-    5" adds, by how exactly it is told, or by the
-    finer side's where `clock_end_shared`. `after`: "after 2010" begins with its end, its start, or
-    its end where it is longer than a day. `until_holds`: "until Friday" holds Friday.
-    `from_now`: the bounds whose open side is now, not the beginning of time. `rolling`: "the last 3 months" end now, end with
-    today's first moment, are whole months, or begin at this time of day. `now_holds`: what now as
-    an end adds. `ago`: "3 weeks ago" is the unit told, the day, the
-    next smaller unit, or all the time since. `open_offsets`: 两天之前 is any time
-    before then. `unit_count_is_nth`: "upcoming 2 weeks" is the
-    second. `last_weekday`: "last Friday" is the latest before today, or that of the last week.
-    `weekend`: days and hours after Monday's first moment. `lunar`: which days are of the
-    Chinese calendar: none, those called so (农历, 正月, 初八), or also those in numerals alone
-    (八月十五). `parts` are hours of the day, past 24
-    in the next one; `edges` as `EDGES`.
+    `prefer`: which year, month or day is meant when none is told ("in May"): the latest that
+    has begun, the next to come, or that of the present year, month or week. `first_week`: the
+    first week of a month or year is the one that holds its first Thursday (ISO 8601), or
+    begins with its first Monday. `whole_end`: "5 to 7 May" holds the 7th. `clock_end`: what
+    the end of "3 to 5" adds, by how exactly it is told, or by the finer side's where
+    `clock_end_shared`. `after`: "after 2010" begins with its end, its start, or its end where
+    it is longer than a day. `until_holds`: "until Friday" holds Friday. `from_now`: the bounds
+    whose open side is now, not the beginning of time. `rolling`: "the last 3 months" end now,
+    end with today's first moment, are whole months, or begin at this time of day. `now_holds`:
+    what now as an end adds. `ago`: "3 weeks ago" is the unit told, the day, the next smaller
+    unit, or all the time since. `open_offsets`: 两天之前 is any time before then.
+    `unit_count_is_nth`: "upcoming 2 weeks" is the second. `last_weekday`: "last Friday" is the
+    latest before today, or that of the last week. `weekend`: days and hours after Monday's
+    first moment. `lunar`: which days are of the Chinese calendar: none, those called so (农历,
+    正月, 初八), or also those in numerals alone (八月十五). `parts` are hours of the day, past 24 in
+    the next one; `edges` as `EDGES`.
     """
 
     prefer: Preference = "past"

@@ -1,5 +1,7 @@
 """The times that a Chinese text names; the same way of reading as in `serve.plan.time_en`."""
 
+# ruff: noqa: PLR2004  the numbers of calendar arithmetic have no better names
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -10,7 +12,7 @@ import regex
 
 from serve.plan import time_zh_words as words
 from serve.plan.time_fields import Clock, Fields, ago, for_long, placed, rolling
-from serve.plan.time_mention import Bound, Grain
+from serve.plan.time_mention import Bound, Grain, TimeKind
 from serve.plan.time_pieces import Piece
 from serve.plan.time_spans import Found, between, sides
 from serve.plan.time_units import (
@@ -85,11 +87,11 @@ def _inside_number(text: str, place: int) -> bool:
     return False
 
 
-def _found(place: int, end: int, kind: str, period: Period, bound: Bound = "in") -> Found:
+def _found(place: int, end: int, kind: TimeKind, period: Period, bound: Bound = "in") -> Found:
     return Found(
         start=place,
         end=end,
-        kind=kind,  # type: ignore[arg-type]  literals at every call
+        kind=kind,
         grain=period.grain,
         begins=period.start,
         ends=period.end,

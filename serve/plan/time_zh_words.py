@@ -201,13 +201,13 @@ FESTIVALS: Mapping[str, str] = MappingProxyType(
         "(?:国际)?消费者权益[日节]|三一五|315": "consumer",
         "愚人节": "april_fool",
         "世界地球日|地球日": "earth_day",
-        "(?:五一)?(?:国际)?劳动节|五一(?![\u4e00-\u9fff]{0,1}[一二三四五六七八九十])": "labour",
+        "(?:五一)?(?:国际)?劳动节|五一(?![路街村中小八九])": "labour",
         "(?:五四)?青年节": "youth_cn",
         "(?:国际)?护士节": "nurses",
-        "(?:国际)?(?:六一)?(?:国际)?儿童节|六一": "children",
+        "(?:国际)?(?:六一)?(?:国际)?儿童节|六一(?![路街村中小八九])": "children",
         "建党节": "party_cn",
         "(?:香港)回归纪念?日": "hong_kong",
-        "(?:八一)?建军节|八一": "army_cn",
+        "(?:八一)?建军节|八一(?![路街村中小])": "army_cn",
         "教师节": "teachers",
         "国庆(?:黄金周|长假|假期)|十一(?:黄金周|长假|假期)": "national_week_cn",
         "(?:十一)?国庆(?:[节日])?": "national_cn",
@@ -239,14 +239,20 @@ FESTIVALS: Mapping[str, str] = MappingProxyType(
         "重阳节?": "double_ninth",
         "腊八节?": "laba",
         "小年(?!轻)": "little_year",
-        "东正教(?:主受难[节日](?:次|翌|第二)日|复活节前夜|神?圣(?:周|星期)六|黑色星期六)": "orthodox_holy_saturday",
-        "东正教(?:耶稣受难[日节]|主受难[日节]|神?圣(?:周|星期)五|沉默(?:周|星期)五)": "orthodox_good_friday",
+        "东正教(?:主受难[节日](?:次|翌|第二)日|复活节前夜|神?圣(?:周|星期)六|黑色星期六)": (
+            "orthodox_holy_saturday"
+        ),
+        "东正教(?:耶稣受难[日节]|主受难[日节]|神?圣(?:周|星期)五|沉默(?:周|星期)五)": (
+            "orthodox_good_friday"
+        ),
         "东正教复活节星期一": "orthodox_easter_monday",
         "东正教(?:复活节|复活主日)": "orthodox_easter",
         "东正教(?:棕枝|圣枝|圣树|基督苦难)主?日": "orthodox_palm_sunday",
         "洁净星期一|净周一|净星期一": "orthodox_clean_monday",
         "拉撒路星期六|拉匝路星期六": "orthodox_lazarus",
-        "(?:主|耶稣)受难[节日](?:次|翌|第二)日|复活节前夜|神?圣(?:周|星期)六|黑色星期六": "holy_saturday",
+        "(?:主|耶稣)受难[节日](?:次|翌|第二)日|复活节前夜|神?圣(?:周|星期)六|黑色星期六": (
+            "holy_saturday"
+        ),
         "(?:耶稣|主)受难[日节]|神?圣(?:周|星期)五|沉默(?:周|星期)五": "good_friday",
         "复活节星期一|复活节周一": "easter_monday",
         "复活节|复活主日": "easter",
@@ -284,15 +290,32 @@ FESTIVALS: Mapping[str, str] = MappingProxyType(
         "(?:清明)节?": "清明",
         **{
             f"(?<![下])({each})(?!\\w雪)": each
-            for each in "立春 春分 立夏 夏至 立秋 秋分 立冬 冬至".split()
+            for each in ["立春", "春分", "立夏", "夏至", "立秋", "秋分", "立冬", "冬至"]
         },
         **{
             each: each
-            for each in "雨水 惊蛰 谷雨 芒种 小暑 大暑 处暑 寒露 霜降 小寒 大寒 白露 大雪 小雪".split()
+            for each in [
+                "雨水",
+                "惊蛰",
+                "谷雨",
+                "芒种",
+                "小暑",
+                "大暑",
+                "处暑",
+                "寒露",
+                "霜降",
+                "小寒",
+                "大寒",
+                "白露",
+                "大雪",
+                "小雪",
+            ]
         },
     }
 )
-WEAK_FESTIVALS = frozenset("雨水 谷雨 大雪 小雪 白露 寒露 霜降 处暑 大寒 小寒".split())
+WEAK_FESTIVALS = frozenset(
+    ["雨水", "谷雨", "大雪", "小雪", "白露", "寒露", "霜降", "处暑", "大寒", "小寒"]
+)
 FESTIVAL_NAMES = tuple(FESTIVALS.values())
 FESTIVAL = "|".join(f"(?P<f{place}>{pattern})" for place, pattern in enumerate(FESTIVALS))
 
