@@ -83,8 +83,6 @@ class QueryCache:
 
     def get(self, plan: QueryPlan, standing: Standing, *, generation: str) -> Retrieved | None:
         self.see(plan.scope.tenant, standing.writes)
-        if standing.writes != self._writes.get(plan.scope.tenant):
-            return None
         key = key_of(plan, generation=generation)
         held = self._held.get(key)
         if held is None:
@@ -99,13 +97,12 @@ class QueryCache:
         """Keep an answer, if it is whole: no channel failed, nothing was done without, and no
         index work is owed that could change it without a write. `standing` was read before the
         answer was made."""
-        tenant = found.plan.scope.tenant
-        if not (self.on and standing.settled and _whole(found)):
+        tenant, size = found.plan.scope.tenant, size_of(found)
+        whole = standing.settled and _whole(found)
+        later = self._writes.get(tenant, standing.writes) > standing.writes
+        if not (self.on and whole and size <= self._max_bytes) or later:
             return
         self.see(tenant, standing.writes)
-        size = size_of(found)
-        if self._writes.get(tenant, standing.writes) != standing.writes or size > self._max_bytes:
-            return
         key = key_of(found.plan, generation=found.generation)
         self._drop(key)
         until = self._monotonic() + self._max_age_s
@@ -116,8 +113,9 @@ class QueryCache:
             self._drop(next(iter(self._held)))
 
     def see(self, tenant: str, writes: int) -> None:
-        """A later count of writes: what was made before it goes."""
-        if self._writes.get(tenant, writes) < writes:
+        """What was made under another count of writes goes; a lower one is that of a ledger which
+        was restored."""
+        if self._writes.get(tenant, writes) != writes:
             for key in [key for key, held in self._held.items() if held.tenant == tenant]:
                 self._drop(key)
             self._writes.pop(tenant, None)

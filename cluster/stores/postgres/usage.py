@@ -1,8 +1,8 @@
 """Usage of passages and the count of writes; `cluster.stores.protocols.usage`.
 
-Who counts or reports holds the chunks until it commits, without waiting for any. Who erases
-chunks waits for that, and erases afterwards what tells of chunks that are gone: so nothing stays
-behind, and nobody waits in a circle.
+Who counts or reports holds the documents until it commits, without waiting for any. Who erases
+locks the documents first, and erases at the end what tells of chunks that are gone: so nothing
+stays behind, and nobody waits in a circle.
 """
 
 from __future__ import annotations
@@ -31,14 +31,18 @@ class PostgresUsage:
             "owners": [one.owner or "" for one in kept],
             "times": [one.times for one in kept],
         }
-        return await self._sql.run("add_shown", asked)
+        tenants = sorted({one.tenant for one in kept})
+        held = await self._hold([one.chunk_id for one in kept], tenants)
+        return await self._sql.run("add_shown", {**asked, "held": held}) if held else 0
 
     async def report(self, scope: Scope, report: UsageReport, *, now: datetime) -> frozenset[str]:
         check_report(report)
         events = [one for one in events_of(scope, report) if storable(one.chunk_id)]
         walls = {"tenant": scope.tenant, "owner": scope.owner}
         ids = sorted({one.chunk_id for one in events})
-        held = dict(await self._sql.rows("hold", {**walls, "ids": ids}))
+        documents = await self._hold(ids, [scope.tenant])
+        asked = {**walls, "ids": ids, "held": documents}
+        held = dict(await self._sql.rows("held", asked))
         kept = [one for one in events if one.chunk_id in held]
         if kept:
             rows = {
@@ -86,6 +90,10 @@ class PostgresUsage:
             chunk_id: tuple(row[1] for row in of_chunk)[:most]
             for chunk_id, of_chunk in groupby(rows, key=lambda row: str(row[0]))
         }
+
+    async def _hold(self, chunk_ids: Sequence[str], tenants: Sequence[str]) -> list[str]:
+        asked = {"ids": list(chunk_ids), "tenants": list(tenants)}
+        return [row[0] for row in await self._sql.rows("hold", asked)]
 
 
 class PostgresWrites:

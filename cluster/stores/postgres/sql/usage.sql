@@ -1,33 +1,38 @@
+-- name: hold
+-- Nobody is waited for: what is just being published or erased is passed over. Who erases locks the
+-- documents first and waits for this, so that what is written here is seen there. What is read
+-- afterwards, by another statement, is as of now.
+SELECT d.document_id
+FROM documents d
+WHERE d.document_id IN (
+    SELECT r.document_id
+    FROM chunks c JOIN revisions r ON r.revision_id = c.revision_id
+    WHERE c.chunk_id = ANY(%(ids)s::text[]) AND r.tenant = ANY(%(tenants)s::text[]))
+FOR KEY SHARE SKIP LOCKED
+
 -- name: add_shown
--- The chunks are held, so that whoever erases them afterwards finds these rows; none is waited for.
 WITH asked AS (
     SELECT n.chunk_id, n.tenant, n.owner, sum(n.times) AS times
     FROM unnest(%(chunks)s::text[], %(tenants)s::text[], %(owners)s::text[], %(times)s::bigint[])
          AS n(chunk_id, tenant, owner, times)
     GROUP BY n.chunk_id, n.tenant, n.owner
-), held AS MATERIALIZED (
-    SELECT c.chunk_id, c.revision_id FROM chunks c
-    WHERE c.chunk_id IN (SELECT asked.chunk_id FROM asked)
-    FOR KEY SHARE SKIP LOCKED
 )
 INSERT INTO usage_counts (chunk_id, owner, document_id, tenant, shown)
 SELECT asked.chunk_id, asked.owner, r.document_id, r.tenant, asked.times
 FROM asked
-JOIN held ON held.chunk_id = asked.chunk_id
-JOIN revisions r ON r.revision_id = held.revision_id AND r.tenant = asked.tenant
- AND r.state IN ('visible', 'superseded')
+JOIN chunks c ON c.chunk_id = asked.chunk_id
+JOIN revisions r ON r.revision_id = c.revision_id AND r.tenant = asked.tenant
+ AND r.state IN ('visible', 'superseded') AND r.document_id = ANY(%(held)s::text[])
 ORDER BY asked.chunk_id, asked.owner
 ON CONFLICT (chunk_id, owner) DO UPDATE SET shown = usage_counts.shown + EXCLUDED.shown
 
--- name: hold
+-- name: held, reads
 SELECT c.chunk_id, r.document_id
 FROM chunks c
 JOIN revisions r ON r.revision_id = c.revision_id
-WHERE c.chunk_id = ANY(%(ids)s::text[])
+WHERE c.chunk_id = ANY(%(ids)s::text[]) AND r.document_id = ANY(%(held)s::text[])
   AND r.state IN ('visible', 'superseded')
   AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
-ORDER BY c.chunk_id
-FOR KEY SHARE OF c SKIP LOCKED
 
 -- name: report
 INSERT INTO usage_events (event_id, tenant, owner, search_id, chunk_id, document_id, kind,
