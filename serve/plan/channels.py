@@ -71,11 +71,10 @@ def planned(
     )
 
 
-def usual_names(plan: QueryPlan, *, recent: bool) -> tuple[str, ...]:
-    """Which channels a question asks that does not say it: `recent` where it asks for what is
-    new, neighbours where it asks for turns."""
-    more = ("recent",) * recent + ("neighbours",) * _about_turns(plan)
-    return (*USUAL_CHANNELS, *more)
+def usual_names(plan: QueryPlan) -> tuple[str, ...]:
+    """Which channels a question asks that does not say it: neighbours where it asks for turns;
+    more may follow from its intent."""
+    return (*USUAL_CHANNELS, *("neighbours",) * _about_turns(plan))
 
 
 def names_in(plan: QueryPlan) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ a new field or part needs nothing there; a field with a default may be missing i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -51,6 +51,22 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Terms = Annotated[
     tuple[QueryTerm, ...], Field(max_length=MAX_QUERY_TERMS), AfterValidator(_weighed)
 ]
+
+
+Intent = Literal[
+    "comparison",
+    "change",
+    "troubleshooting",
+    "how_to",
+    "definition",
+    "memory",
+    "summary",
+    "list",
+    "recent",
+    "opinion",
+    "fact",
+]
+"""What kind of answer a question wants; `fact` where nothing else shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +120,8 @@ class QueryPlan:
     """Same plan, same stores: same answer. `notes` are for the reader of the answer. `scope` is
     told by the caller's key and no part of the JSON. `times` are read in `zone`, a name of the
     tz database; `exact` is what is meant as it is written, `about` the question without the
-    words of its `constraints` (empty: all of it). With `kinds` each of these is looked for apart,
-    within its own budget."""
+    words of its `constraints` (empty: all of it), `intents` what kind of answer it wants, the
+    main one first. With `kinds` each of these is looked for apart, within its own budget."""
 
     query: str
     scope: Scope
@@ -123,6 +139,7 @@ class QueryPlan:
     exact: Annotated[tuple[ExactTerm, ...], Field(max_length=MAX_EXACT)] = ()
     constraints: Annotated[tuple[Constraint, ...], Field(max_length=MAX_CONSTRAINTS)] = ()
     about: str = ""
+    intents: Annotated[tuple[Intent, ...], Field(min_length=1, max_length=16)] = ("fact",)
     kinds: Annotated[tuple[KindBudget, ...], Field(max_length=MAX_KINDS)] = ()
     notes: tuple[str, ...] = ()
     rerank: RerankPlan = USUAL_RERANK

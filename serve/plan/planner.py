@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import regex
-
 from cluster.filters import fields_of
 from cluster.text.languages import detect_language
 from cluster.text.terms import query_terms
@@ -15,6 +13,7 @@ from serve.plan.constraints import find_constraints, taken, unmet, without
 from serve.plan.depth import deep_enough
 from serve.plan.exact_terms import exact_terms, weighted
 from serve.plan.filter_json import joined
+from serve.plan.intent import channels_for, followed, intents_of
 from serve.plan.kinds import with_kinds
 from serve.plan.plan import MAX_TIMES, Editions, QueryPlan
 from serve.plan.question import Known, Question
@@ -22,13 +21,6 @@ from serve.plan.times import find_times, zone_named
 from serve.plan.versions import EDITION_FIELDS, choose_editions, edition_filter
 
 __all__ = ["RULES", "Known", "Question", "Rule", "plan_question"]
-
-_RECENT = regex.compile(
-    r"\b(?:latest|newest|most recent|recent(?:ly)?|lately|what'?s new|just (?:now|said|released))\b"
-    r"|最近|最新|近期|近来|近日|刚才|刚刚|新近",
-    regex.IGNORECASE,
-)
-
 
 Rule = Callable[[QueryPlan, Question, Known], QueryPlan]
 
@@ -104,9 +96,17 @@ def pick_kinds(plan: QueryPlan, question: Question, _known: Known) -> QueryPlan:
     return with_kinds(plan, question)
 
 
+def read_intent(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan:
+    return replace(plan, intents=intents_of(plan.topic))
+
+
+def follow_intent(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan:
+    return followed(plan)
+
+
 def pick_channels(plan: QueryPlan, question: Question, _known: Known) -> QueryPlan:
     """The terms' channel needs terms; a question of only punctuation has none."""
-    names = question.channels or usual_names(plan, recent=bool(_RECENT.search(plan.query)))
+    names = question.channels or (*usual_names(plan), *channels_for(plan))
     notes = () if plan.terms else ("the question has no words to look up; meaning only",)
     return replace(
         plan,
@@ -127,6 +127,8 @@ RULES: tuple[Rule, ...] = (
     find_exact_terms,
     pick_editions,
     pick_kinds,
+    read_intent,
     pick_channels,
+    follow_intent,
     look_deep_enough,
 )
