@@ -3,46 +3,63 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from cluster.clock import SystemClock
 from cluster.model import EncodedQuery, Generation
 from cluster.models.open import describe, open_generation
+from cluster.models.protocols import Embedder
 from cluster.settings import Settings
 from cluster.stores.open import open_ledger, open_stores
 from serve.metrics import Metrics
+from serve.query_cache import QueryCache
 from serve.service import Service, build_service
 
 PATIENCE_S = 60.0
 
 
-@asynccontextmanager
-async def open_service(settings: Settings) -> AsyncIterator[Service]:
-    """Without deadlines: a late channel would be measured as a bad one."""
-    generation = await _active(settings)
-    embedder = open_generation(generation, settings)
-    one_at_a_time = asyncio.Lock()
+class HereEncoder:
+    """Encodes and counts in this process, one call at a time."""
 
-    async def encode(text: str, language: str) -> EncodedQuery:
-        async with one_at_a_time:
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._one_at_a_time = asyncio.Lock()
+
+    async def __call__(self, text: str, language: str) -> EncodedQuery:
+        async with self._one_at_a_time:
             (query,) = await asyncio.to_thread(
-                embedder.encode_queries, [text], languages=[language]
+                self._embedder.encode_queries, [text], languages=[language]
             )
         return query
 
+    async def count(self, texts: Sequence[str]) -> list[int]:
+        async with self._one_at_a_time:
+            return await asyncio.to_thread(self._embedder.count_tokens, texts)
+
+
+@asynccontextmanager
+async def open_service(settings: Settings) -> AsyncIterator[Service]:
+    """Without deadlines, as a late channel would be measured as a bad one, and without kept
+    answers, which take no time."""
+    generation = await _active(settings)
+    embedder = open_generation(generation, settings)
     stores = await open_stores(settings, generation, read_only_text=True)
     service = build_service(
         settings=settings,
         stores=stores,
-        encode=encode,
+        encode=HereEncoder(embedder),
         fingerprint=generation.fingerprint,
         clock=SystemClock(),
         metrics=Metrics(),
     )
     try:
-        yield replace(service, sources=replace(service.sources, channel_deadline_s=PATIENCE_S))
+        yield replace(
+            service,
+            sources=replace(service.sources, channel_deadline_s=PATIENCE_S),
+            cache=QueryCache(entries=0),
+        )
     finally:
         await stores.close()
 
