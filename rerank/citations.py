@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from cluster.ids import chunk_id, sha256_hex
 from cluster.model import DocumentKind, Hit, QuotePolicy
@@ -88,6 +89,23 @@ class AlsoIn:
     similarity: float
 
 
+Standing = Literal["wins", "loses", "open"]
+Ground = Literal["authority", "date"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictsWith:
+    """Another passage of the answer (its `rank`) that says `theirs` where this one says `mine`.
+    What is known of the sources lets this one win or lose, by `by`; or it stays open."""
+
+    rank: int
+    chunk_id: str
+    mine: str
+    theirs: str
+    standing: Standing
+    by: Ground | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortened:
     """The passage is longer than what is shown of it: it has the characters `start` to before
@@ -113,6 +131,7 @@ class CitedPassage:
     quote: Quote
     also_in: tuple[AlsoIn, ...] = ()
     shortened: Shortened | None = None
+    conflicts_with: tuple[ConflictsWith, ...] = ()
 
 
 def cite(

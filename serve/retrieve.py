@@ -7,9 +7,9 @@
     stand       bonuses on a score of 0..1                                  rerank.priors
     shortlist   merged, without copies                                      rerank.selection
     choose      exact texts, diverse, within the budget, cited              serve.choosing
+    oppose      what contradicts each other, told; who wins goes first      rerank.conflicts
 
-Where more plugs in: whatever compares what is shown (conflicts between passages) takes
-`chosen.passages` and goes into a field of `Retrieved`; views come after that.
+Views come after that.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from cluster.errors import InvalidRequest
 from cluster.model import ChannelFailure
 from rerank.budget import Spent
 from rerank.citations import CitedPassage
+from rerank.conflicts import with_conflicts
 from rerank.fusion import Candidate
 from rerank.kinds import shortlist_of_kinds
 from rerank.pipeline import fuse_rankings, pool_of, standing
@@ -58,8 +59,8 @@ class Retrieved:
     order, "" where the fusion did. `relevant` is False when nothing that is stored is about the
     question, and then there are no passages; None where that cannot be told (`relevance`).
     `timings_ms` has `channels`, each `channel:<name>`, `ledger`, `fuse`, `rerank`, `judge`,
-    `select`, `cite` and `total`. `generation` is the fingerprint of the encoder whose index was
-    searched, `search_id` the name of this answer.
+    `select`, `cite`, `oppose` and `total`. `generation` is the fingerprint of the encoder whose
+    index was searched, `search_id` the name of this answer.
     """
 
     plan: QueryPlan
@@ -108,9 +109,11 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
         shown = best if relevant else []
         texts = await read_texts(plan, sources.ledger, shown)
         chosen = await choose(plan, texts.found, count=sources.count, counter=sources.counter)
+    with timings.stage("oppose"):
+        passages = with_conflicts(plan.query, chosen.passages)
     return Retrieved(
         plan=plan,
-        passages=chosen.passages,
+        passages=passages,
         spent=chosen.spent,
         rankings=found.found,
         fused=tuple(each.chunk_id for each in fused),

@@ -30,6 +30,7 @@ PASSAGES = 12
 AT_ONCE = 4
 MAX_OTHER_EDITIONS = 4
 MAX_EVIDENCE = 5
+MIN_DEADLINE_S = 0.02
 SPARE_S = 0.05
 """What is left at the end for telling what was found."""
 
@@ -161,7 +162,7 @@ class _Checking:
         judged: list[tuple[Judgement, _Read]] = []
         for version in claim.versions or (None,):
             one = replace(claim, versions=(version,) if version else ())
-            read = await self._read(one.question, version or "latest")
+            read = await self._read(one.question, version or "latest", named=_is_named(one))
             judged.append((await _judged(one, read), read))
         judgement = merged([each for each, _ in judged])
         read = judged[0][1]
@@ -184,19 +185,24 @@ class _Checking:
             notes=tuple(dict.fromkeys(note for _, each in judged for note in each.notes)),
         )
 
-    async def _read(self, question: str, version: str) -> _Read:
+    async def _read(self, question: str, version: str, *, named: bool = False) -> _Read:
+        """What the product's search finds. For a claim that names identifiers the passages that
+        have them are what is needed, so that the fused order is enough."""
         scope = self._asking.scope
-        found: Retrieved = await self._service.search(
+        plan = await self._service.plan(
             Question(
                 text=question,
                 scope=scope,
                 limit=PASSAGES,
                 now=self._asking.now,
-                deadline_s=max(self._left_s(), 0.001),
+                deadline_s=max(self._left_s(), MIN_DEADLINE_S),
                 where=self._asking.where,
                 version=version,
             )
         )
+        if named:
+            plan = replace(plan, rerank=replace(plan.rerank, name="none"))
+        found: Retrieved = await self._service.search(plan)
         ids = sorted({passage.citation.revision_id for passage in found.passages})
         async with self._service.ledger.transaction() as tx:
             texts = await tx.documents.texts(scope, ids) if ids else {}
@@ -214,7 +220,7 @@ class _Checking:
         for edition in self._other_editions(claim, passages):
             if self._left_s() <= 0:
                 break
-            read = await self._read(claim.question, edition)
+            read = await self._read(claim.question, edition, named=_is_named(claim))
             if (await _judged(replace(claim, versions=(edition,)), read)).verdict == "supported":
                 found.append(edition)
         return tuple(found)
@@ -363,6 +369,10 @@ def _of_asked_version(claim: Claim, citation: Citation) -> bool:
         return True
     held = citation.version
     return held is not None and any(same_version(each, held) for each in claim.versions)
+
+
+def _is_named(claim: Claim) -> bool:
+    return bool(claim.names or claim.compounds)
 
 
 def _named(version: str | None) -> str | None:

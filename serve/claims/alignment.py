@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import regex
 
+from cluster.text.values import Value, comparable, read_values, same_value
 from serve.claims.facts import Likeness
 from serve.claims.reading import Claim
-from serve.claims.values import Value, comparable, read_values, same_value
 from serve.claims.words import read_wording
 
 _BREAK = regex.compile(r"[,，;；、。()（）]|\b(?:and|or|to)\b|[和与或至到]")

@@ -12,12 +12,12 @@ from typing import Literal
 
 import regex
 
+from cluster.text.values import read_values, unit_in
 from serve.claims.alignment import aligned
 from serve.claims.conditions import clauses_for
 from serve.claims.facts import label_attribute, likeness
 from serve.claims.reading import Claim, bare_name, names_in
 from serve.claims.units import Unit
-from serve.claims.values import read_values, unit_in
 from serve.claims.words import Wording, read_wording
 
 Direction = Literal["supported", "contradicted"]

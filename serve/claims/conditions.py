@@ -15,35 +15,31 @@ from cluster.text.versions import same_version, version_key
 
 Standing = Literal["holds", "maybe", "not"]
 
-_V = r"(?:TiDB\s*|version\s*|版本\s*|release\s*)?v?\.?\s?(?P<{0}>\d+(?:\.(?:\d+|x))+)(?:\s*(?:GA|RC|DMR))?"
-_CONDITIONS: tuple[tuple[str, regex.Pattern[str]], ...] = tuple(
-    (name, regex.compile(pattern, regex.IGNORECASE))
-    for name, pattern in (
-        (
-            "between",
-            rf"{_V.format('a')}\s*(?:版本)?\s*(?:~|～|至|到|–|to|through)\s*{_V.format('b')}",
-        ),
-        (
-            "until",
-            rf"{_V.format('a')}\s*(?:版本)?\s*(?:及其?|以及)\s*(?:之前|以前|更早)"
-            rf"|(?:up to|through)\s+{_V.format('b')}"
-            rf"|{_V.format('c')}\s*(?:and|or)\s+(?:earlier|below|before|older|prior)",
-        ),
-        (
-            "before",
-            rf"{_V.format('a')}\s*(?:版本)?\s*(?:之前|以前|前)"
-            rf"|(?:before|prior to|earlier than|until)\s+{_V.format('b')}",
-        ),
-        (
-            "since",
-            rf"{_V.format('a')}\s*(?:版本)?\s*(?:(?:及其?|以及|或)?\s*(?:之后|以后|以上|后续|更高)|起|开始)"
-            rf"|(?:since|from|as of|after|starting (?:from|with|in)|beginning (?:with|in))\s+"
-            rf"{_V.format('b')}|{_V.format('c')}\s*(?:and|or)\s+(?:later|above|newer|higher)"
-            rf"|[从自]\s*{_V.format('d')}",
-        ),
-        ("in", rf"(?:对于|在|for|in)\s*{_V.format('a')}"),
-    )
+_VERSION = (
+    r"(?:\p{{Latin}}+\s*(?=v\.?\d)|(?:version|release)\s+|版本\s*)?v?\.?\s?"
+    r"(?P<{0}>\d+(?:\.(?:\d+|x))+)(?:\s*(?:GA|RC|DMR))?"
 )
+"""A name in front counts with a `v` only: `MySQL 5.7` is a version of something else."""
+
+_A, _B, _C, _D = map(_VERSION.format, "abcd")
+_WORDED = {
+    "between": rf"{_A}\s*(?:版本)?\s*(?:~|～|至|到|–|to|through)\s*{_B}",
+    "until": (
+        rf"{_A}\s*(?:版本)?\s*(?:及其?|以及)\s*(?:之前|以前|更早)"
+        rf"|(?:up to|through)\s+{_B}"
+        rf"|{_C}\s*(?:and|or)\s+(?:earlier|below|before|older|prior)"
+    ),
+    "before": (
+        rf"{_A}\s*(?:版本)?\s*(?:之前|以前|前)|(?:before|prior to|earlier than|until)\s+{_B}"
+    ),
+    "since": (
+        rf"{_A}\s*(?:版本)?\s*(?:(?:及其?|以及|或)?\s*(?:之后|以后|以上|后续|更高)|起|开始)"
+        rf"|(?:since|from|as of|after|starting (?:from|with|in)|beginning (?:with|in))\s+{_B}"
+        rf"|{_C}\s*(?:and|or)\s+(?:later|above|newer|higher)|[从自]\s*{_D}"
+    ),
+    "in": rf"(?:对于|在|for|in)\s*{_A}",
+}
+_CONDITIONS = {name: regex.compile(worded, regex.IGNORECASE) for name, worded in _WORDED.items()}
 _SENTENCES = regex.compile(r"[；;。\n]|\.\s+(?=[\p{Lu}\p{Han}`])")
 _PARTS = regex.compile(r"[，,](?![^（(]*[)）])(?!\d{3}(?!\d))")
 _CASES = regex.compile(
@@ -51,7 +47,8 @@ _CASES = regex.compile(
 )
 _CHANGED = regex.compile(
     r"(?:从|由|from)\s*(?P<old>`[^`]+`|[^\s，,。]{1,40})\s*"
-    r"(?:变更为|更改为|修改为|改为|调整为|变为|增加到|提升到|提高到|降低到|减小到|减少到|升到|降到|改成|变成|to)\s*"
+    r"(?:变更为|更改为|修改为|改为|调整为|变为|增加到|提升到|提高到|降低到|减小到|减少到|升到|降到|改成"
+    r"|变成|to)\s*"
     r"(?P<new>`[^`]+`|[^\s，,。]{1,40})",
     regex.IGNORECASE,
 )
@@ -115,7 +112,7 @@ def _says_more(part: str) -> bool:
 
 
 def _standing(part: str, edition: str | None) -> Standing | None:
-    for name, pattern in _CONDITIONS:
+    for name, pattern in _CONDITIONS.items():
         if (match := pattern.search(part)) is not None:
             named = [each for each in match.groupdict().values() if each]
             since = name == "in" and _CHANGED.search(part) is not None

@@ -10,9 +10,9 @@ from typing import Literal
 
 import regex
 
+from cluster.text.values import Value, comparable, read_values, same_value, unit_in
 from serve.claims.conditions import Clause, clauses_for
 from serve.claims.reading import Claim, bare_name, capitals_in, names_in
-from serve.claims.values import Value, comparable, read_values, same_value, unit_in
 from serve.claims.words import read_wording
 
 Likeness = Literal["same", "other"] | None

@@ -10,8 +10,8 @@ from functools import lru_cache
 import regex
 
 from cluster.text.languages import detect_language
+from cluster.text.values import Value, read_values
 from cluster.text.versions import version_key
-from serve.claims.values import Value, read_values
 from serve.claims.words import Wording, read_wording
 
 
@@ -19,8 +19,9 @@ from serve.claims.words import Wording, read_wording
 class Claim:
     """`versions` are those that it is about, `products` those it names (case folded). `names`
     are its identifiers and quoted words: whether one is the subject or what is said of it is
-    told by the evidence; `compounds` may be names (`raft-log-gc`) or not (`read-only`). `values` are its figures, flags, dates and versions. `asserts` tells
-    what an `enabled by default` says: `on` or `off`."""
+    told by the evidence; `compounds` may be names (`raft-log-gc`) or not (`read-only`).
+    `values` are its figures, flags, dates and versions. `asserts` tells what an `enabled by
+    default` says: `on` or `off`."""
 
     text: str
     body: str
@@ -56,7 +57,8 @@ PRODUCT = "\x01"
 _VERSION = r"(?:v\.?\s?)?\d+(?:\.(?:\d+|x))*(?:[-.]?(?:rc|beta|alpha|dmr)[-.]?\d*)?"
 _SCOPE = regex.compile(
     rf"""
-    (?P<lead>(?:\b(?:in|for|of|with|under|on|as\ of|according\ to|per)\s+(?:the\s+)?|[在对按于]于?\s*)?)
+    (?P<lead>(?:\b(?:in|for|of|with|under|on|as\ of|according\ to|per)\s+(?:the\s+)?
+        |[在对按于]于?\s*)?)
     (?:(?P<version>(?:\b(?:version|release)\s*|版本\s*)?(?<![\p{{Latin}}\d_.])(?P<v>{_VERSION})
         (?![\p{{Latin}}\d_%]|\.\d)\s*(?P<tail>版本?|release\b|version\b|docs?\b|documentation\b|文档)?))
     (?P<after>\s*(?:[中里]|之中|里面|[上下])?)
@@ -65,8 +67,9 @@ _SCOPE = regex.compile(
 )
 _SAID_OF_BEFORE = regex.compile(
     r"(?:\b(?:introduced|added|available|appeared|deprecated|removed|changed|supported|new|landed"
-    r"|released|shipped)\s+(?:\w+\s+)?(?:in|since|from|by|with|as of)|\b(?:since|from|before|until|after"
-    r"|prior to|up to|starting (?:with|from|in)|python|至少|requires?|at least)"
+    r"|released|shipped)\s+(?:\w+\s+)?(?:in|since|from|by|with|as of)"
+    r"|\b(?:since|from|before|until|after|prior to|up to|starting (?:with|from|in)|python"
+    r"|至少|requires?|at least)"
     r"|[从自至到]|引入于|新增于|(?:引入|新增|废弃|移除)(?:的)?版本[是为：:]?|起始版本[是为：:]?)\s*$",
     regex.IGNORECASE,
 )
@@ -83,7 +86,8 @@ _CONTRAST = (
         regex.IGNORECASE,
     ),
     regex.compile(
-        r"[，,]?\s*(?:而不是|而非|\brather than|\binstead of|[,，]\s*not)\s*(?:`[^`]+`|[^\s，,。.]{1,40})",
+        r"[，,]?\s*(?:而不是|而非|\brather than|\binstead of|[,，]\s*not)\s*"
+        r"(?:`[^`]+`|[^\s，,。.]{1,40})",
         regex.IGNORECASE,
     ),
 )
@@ -176,7 +180,7 @@ def _said_word(body: str, names: Collection[str]) -> Value | None:
 
 _SAID_WORD = regex.compile(
     r"(?:\b(?:is|to|as|not)|=|[:：]|[为是非成])\s*(?P<word>[\p{Latin}/][\p{Latin}\d_./*+-]*[\p{Latin}\d]|/)"
-    r"\s*(?:[,，。.;；]|$)"
+    r"\s*(?:\b(?:in|for|by|as of)\b\s*)?(?:[,，。.;；]|$)"
 )
 
 

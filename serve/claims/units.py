@@ -57,7 +57,8 @@ _ITEM = regex.compile(r"\s*(?:[-*+•]|\d+[.)])\s+")
 _TERM = regex.compile(r"\s*\*\*(`?[^*`]{1,80}`?)\*\*\s*$")
 _LABELLED = regex.compile(rf"(?P<label>[^：:。.!?`]{{1,{MAX_LABEL_CHARS}}}?)\s*[：:]\s*(?=\S)")
 _PAREN_DEFAULT = regex.compile(
-    r"[（(](?:the\s+)?(?P<label>default(?:s)?(?: value)?|默认值?|缺省值?)(?:\s+(?:is|to))?\s*[:：为是]?\s*"
+    r"[（(](?:the\s+)?(?P<label>default(?:s)?(?: value)?|默认值?|缺省值?)(?:\s+(?:is|to))?"
+    r"\s*[:：为是]?\s*"
     r"(?P<value>`[^`\n]+`|\"[^\"\n]*\"|[^()（）\n]{1,60})[)）]",
     regex.IGNORECASE,
 )
@@ -70,7 +71,8 @@ _CELL = regex.compile(
 _RULE = regex.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
 _BAR = regex.compile(r"(?<!\\)\|")
 _MARKUP = regex.compile(
-    r"!\[[^\]]*\]\([^)\s]*\)|<!--.*?-->|\{\{<.*?>\}\}|\{#[^}]*\}|</?[a-zA-Z][^>]*>|\*\*|__(?=\S)",
+    r"!\[[^\]]*\]\([^)\s]*\)|<!--.*?-->"
+    r"|\{\{<.*?>\}\}|\{#[^}]*\}|</?[a-zA-Z][^>]*>|\*\*|__(?=\S)",
     regex.DOTALL,
 )
 _CODE = regex.compile(r"<code>([^<]*)</code>", regex.IGNORECASE)

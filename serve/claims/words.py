@@ -1,8 +1,8 @@
 """Claims and evidence in terms that both languages share: concepts, stems, and what is denied.
 
-A text becomes terms: a concept (`default` for default, defaults, 默认值, 缺省), a stem of an English
-word, a pair of Chinese characters. A mark of negation denies the next term of its clause; a word
-that is the opposite of another (关闭, disabled) is that other, denied.
+A text becomes terms: a concept (`default` for default, defaults, 默认值, 缺省), a stem of an
+English word, a pair of Chinese characters. A mark of negation denies the next term of its clause; a
+word that is the opposite of another (关闭, disabled) is that other, denied.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _ATTRIBUTES = {
     "|limited to|limits?|(?:can ?not|must not|may not|should not|not) (?:be (?:more|larger) than"
     "|exceed)|largest|highest|最大值|最大可?为|最大|最多|至多|上限|(?:不能|不得|不可|不会|不)?超过了?"
     "|不(?:得)?(?:大于|多于|高于)|最高|限制(?:为|是|在)?|限额|以内",
-    "range": "value range|valid range|ranges?(?: from)?|取值范围|合法值范围|可调整范围|范围|值域|介于",
+    "range": "value range|valid range|ranges?(?: from)?"
+    "|取值范围|合法值范围|可调整范围|范围|值域|介于",
     "options": "possible values?|allowed values?|valid values?|accepted values?|options?|choices"
     "|can be set to|may be set to|可选值|可选项|可设置为|可以设置为|可取值|可选的值|合法值|取值",
     "unit": "units?|measured in|单位",
@@ -119,7 +120,8 @@ _SHARED = {
     "user": "users?|用户",
 }
 _GENERIC = (
-    r"according to|documentation|docs?|documents?|documented|mentions?|states?|says?|said|official(?:ly)?|values?|settings?"
+    r"according to|documentation|docs?|documents?|documented|mentions?|states?|says?|said"
+    r"|official(?:ly)?|values?|settings?"
     r"|set|configured|configurations?|configs?|config items?|configuration items?|parameters?"
     r"|variables?|system variables?|options?|propert(?:y|ies)|attributes?|keys?|called|named"
     r"|equals?|equal to|exactly|namely|is given as|given|stands? at|comes? with|ships? with|uses?"

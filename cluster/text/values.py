@@ -7,7 +7,7 @@ Values are read alike from claims and from evidence, and compared as what they m
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -147,7 +147,7 @@ _SCANNER = regex.compile(
         (?![\p{{Latin}}_-]*[\p{{Latin}}_]\d|[\p{{Latin}}_]))
     |(?P<hanzi>(?<![\p{{Han}}])?[零一二两三四五六七八九]?十[一二三四五六七八九]?(?=\s*[个条次台份天秒类种块段行列])
         |[两二三四五六七八九](?=\s*(?:[个条次台份天秒类种段]|分钟|小时)))
-    |(?P<word>(?<![\p{{Latin}}-])(?:{"|".join(_WORDS)})(?![\p{{Latin}}-]))
+    |(?P<word>(?<![\p{{Latin}}\d_.-])(?:{"|".join(_WORDS)})(?![\p{{Latin}}\d_-]))
     """,
     regex.VERBOSE | regex.IGNORECASE,
 )
@@ -195,63 +195,46 @@ _UNIT_NAMED = regex.compile(
 
 def _value(match: regex.Match[str]) -> Value | None:
     kind, text = match.lastgroup, match.group()
-    where = {"start": match.start(), "end": match.end(), "text": text}
+    at = Value(kind="literal", text=text, start=match.start(), end=match.end())
     if match["quoted"] is not None:
-        return _quoted(match)
+        return _quoted(match, at)
     if match["date"] is not None:
-        return Value(kind="date", name=_date(match), **where)
+        return replace(at, kind="date", name=_date(match))
     if match["version"] is not None:
-        return Value(kind="version", name=text.casefold().lstrip("v. "), **where)
+        return replace(at, kind="version", name=text.casefold().lstrip("v. "))
     if match["duration"] is not None or match["minutes"] is not None:
-        return _duration(text, where)
+        return _duration(at)
     if match["flag"] is not None:
         folded = text.casefold()
-        if folded in _NOTHING:
-            return Value(kind="literal", name=_NOTHING[folded], **where)
-        return Value(kind="flag", name=_FLAGS[folded], **where)
+        nothing = _NOTHING.get(folded)
+        if nothing is not None:
+            return replace(at, name=nothing)
+        return replace(at, kind="flag", name=_FLAGS[folded])
     if match["number"] is not None:
-        return _number(match, where)
-    plain = _WORDS.get(text.casefold()) if kind == "word" else _hanzi(text)
-    return Value(
-        kind="number", numbers=(Fraction(plain or 0),), plain=Fraction(plain or 0), **where
-    )
+        return _number(match, at)
+    plain = Fraction(_WORDS[text.casefold()] if kind == "word" else _hanzi(text))
+    return replace(at, kind="number", numbers=(plain,), plain=plain)
 
 
-def _quoted(match: regex.Match[str]) -> Value:
+def _quoted(match: regex.Match[str], at: Value) -> Value:
     groups = (match[f"q{place}"] for place in range(6))
     inner = next((each for each in groups if each is not None), "")
-    where = {"start": match.start(), "end": match.end(), "text": match.group(), "quoted": True}
     stripped = inner.strip().strip("\"'")
     whole = _SCANNER.fullmatch(stripped) if stripped else None
     if whole is not None and whole["quoted"] is None and whole["word"] is None:
         value = _value(whole)
         if value is not None:
-            return Value(
-                kind=value.kind,
-                numbers=value.numbers,
-                plain=value.plain,
-                dimension=value.dimension,
-                unit=value.unit,
-                name=value.name,
-                **where,
-            )
+            return replace(value, text=at.text, start=at.start, end=at.end, quoted=True)
     folded = unicodedata.normalize("NFKC", inner).strip().casefold()
-    return Value(kind="literal", name=_NOTHING.get(folded, folded), **where)
+    return replace(at, name=_NOTHING.get(folded, folded), quoted=True)
 
 
-def _number(match: regex.Match[str], where: dict[str, object]) -> Value:
+def _number(match: regex.Match[str], at: Value) -> Value:
     plain = Fraction(match["figure"].replace(",", ""))
     plain *= _SCALES.get((match["scale"] or "").casefold(), 1)
     unit = (match["unit"] or "").casefold()
     numbers, dimension = in_base(plain, unit)
-    return Value(
-        kind="number",
-        numbers=numbers,
-        plain=plain,
-        dimension=dimension,
-        unit=unit,
-        **where,  # type: ignore[arg-type]  # text, start and end, as the caller made them
-    )
+    return replace(at, kind="number", numbers=numbers, plain=plain, dimension=dimension, unit=unit)
 
 
 def in_base(plain: Fraction, unit: str) -> tuple[tuple[Fraction, ...], Dimension]:
@@ -269,19 +252,12 @@ def in_base(plain: Fraction, unit: str) -> tuple[tuple[Fraction, ...], Dimension
     return (plain * 1024**power, plain * 1000**power), "bytes"
 
 
-def _duration(text: str, where: dict[str, object]) -> Value:
-    parts = _DURATION_PART.findall(text.casefold())
+def _duration(at: Value) -> Value:
+    parts = _DURATION_PART.findall(at.text.casefold())
     seconds = sum(
         (Fraction(figure) * _TIME[_GO_UNITS[unit]] for figure, unit in parts), Fraction(0)
     )
-    return Value(
-        kind="number",
-        numbers=(seconds,),
-        plain=None,
-        dimension="time",
-        unit="duration",
-        **where,  # type: ignore[arg-type]  # text, start and end, as the caller made them
-    )
+    return replace(at, kind="number", numbers=(seconds,), dimension="time", unit="duration")
 
 
 def _date(match: regex.Match[str]) -> str:
