@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+AFTER_CHANNELS = ("fused", "ranked", "final")
+"""All channels together, then reranked and with bonuses, then what is shown."""
+
 Listed = tuple[str, str, float | None]
 """Chunk id, the unit that it counts as, and its score on the scale of the stage."""
 
@@ -67,5 +70,7 @@ def from_json(raw: Mapping[str, Any]) -> Record:
 
 
 def stages_of(records: Sequence[Record]) -> list[str]:
-    """In the order in which they follow each other; channels first."""
-    return list(dict.fromkeys(stage for record in records for stage in record.stages))
+    """In the order in which they follow each other; channels first, by name."""
+    found = {stage for record in records for stage in record.stages}
+    later = [stage for stage in AFTER_CHANNELS if stage in found]
+    return [*sorted(found.difference(later)), *later]
