@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -62,12 +62,15 @@ class Citation:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasons:
     """`channels` has the best hit of each channel, `matched_terms` the question's own words,
-    `filters` the fields that were filtered on, `bonuses` what was added to the fused score."""
+    `filters` the fields that were filtered on, `score_parts` what the score is made of before it
+    is scaled to 0..1 (by the answer's reranker, and the times of the question), `bonuses` what
+    was added to that."""
 
     channels: tuple[Hit, ...]
     matched_terms: tuple[str, ...]
     filters: tuple[str, ...]
     bonuses: Mapping[str, float]
+    score_parts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +164,7 @@ def cite(
             matched_terms=tuple(surfaces(indexed)),
             filters=tuple(filters),
             bonuses=block.bonuses,
+            score_parts=block.parts,
         ),
         role=role or role_in(block, text),
         quote=quote_of(

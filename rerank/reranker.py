@@ -19,6 +19,8 @@ Scale = Literal["z", "logit"]
 """`z`: standard deviations within the pool, so that nothing follows from a value alone; `logit`:
 a cross-encoder's own, comparable between questions."""
 
+RerankerName = Literal["late_interaction", "rules", "cross_encoder", "none"]
+
 WIDE_POOL = 600
 
 LEAST = 0.5
@@ -35,7 +37,7 @@ class RerankPlan:
     (`rerank.relevance`) nothing is shown; 0 shows what is nearest in any case.
     """
 
-    name: Literal["late_interaction", "rules", "cross_encoder", "none"] = "late_interaction"
+    name: RerankerName = "late_interaction"
     pool: Annotated[int, Field(ge=1, le=1000)] = 60
     wide_pool: Annotated[int, Field(ge=1, le=1000)] = WIDE_POOL
     keyword_weight: Annotated[float, Field(ge=0, le=1000)] = 0.5

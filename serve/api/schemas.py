@@ -21,6 +21,7 @@ from rerank.budget import Spent
 from rerank.citations import AlsoIn, Citation, CitedPassage, Shortened
 from rerank.fusion import FusionMethod
 from rerank.quoting import Quote
+from rerank.reranker import LEAST, RerankerName
 from rerank.roles import EvidenceRole
 from rerank.selection import MAX_BUDGET, MIN_BUDGET, View
 from rerank.views import Card, ClaimEvidence
@@ -128,6 +129,18 @@ class SearchRequest(_Body):
         ),
     ] = None
     fusion: FusionMethod = "score"
+    rerank: Annotated[
+        RerankerName | None,
+        Field(description="What scores the best candidates anew; `none`: nothing does."),
+    ] = None
+    min_relevance: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="Below it, nothing is relevant and `results` is empty; 0: never.",
+        ),
+    ] = LEAST
     view: Annotated[
         View,
         Field(
@@ -170,11 +183,13 @@ class SearchRequest(_Body):
 
 
 class Explanation(BaseModel):
-    """`plan` is what was asked of whom; `rankings` chunk ids by channel, best first."""
+    """`plan` is what was asked of whom; `rankings` chunk ids by channel, best first; `fused` and
+    `ranked` those of all channels, before and after the reranker and bonuses."""
 
     plan: dict[str, Any]
     rankings: Mapping[str, tuple[str, ...]]
     fused: tuple[str, ...]
+    ranked: tuple[str, ...]
 
 
 class ContextReference(BaseModel):
@@ -207,9 +222,11 @@ class ContextText(BaseModel):
 class SearchAnswer(BaseModel):
     """`failures` names channels that gave nothing; then the answer is partial. `generation` is
     the fingerprint of the encoder whose vectors were searched, `search_id` what reports of usage
-    name. `spent` is there where a budget
-    or a view chose; `cards`, `context` or `evidence` stand in the place of `results` where a
-    view asks for them."""
+    name. `relevant` is false when nothing that is stored is about the question, then `results`
+    is empty; null where that cannot be told, as `relevance` is (0 to 1, 0.5 at the calibrated
+    threshold). `reranker` made the order; where it is empty the fusion did. `spent` is there
+    where a budget or a view chose; `cards`, `context` or `evidence` stand in the place of
+    `results` where a view asks for them."""
 
     query: str
     language: str
@@ -220,6 +237,9 @@ class SearchAnswer(BaseModel):
     request_id: str
     search_id: str
     generation: str
+    relevant: bool | None
+    relevance: float | None
+    reranker: str
     spent: Spent | None = None
     cards: tuple[Card, ...] | None = None
     context: ContextText | None = None

@@ -11,6 +11,7 @@ from cluster.errors import InvalidRequest
 from cluster.filters import parse_filter
 from cluster.model import Scope
 from rerank.kinds import KindBudget
+from rerank.reranker import USUAL_RERANK
 from serve.api.auth import Reader, TheService, scope_of
 from serve.api.documented import problems
 from serve.api.problems import passed_s, request_id_of
@@ -70,6 +71,9 @@ def answer_of(viewed: Viewed, *, request_id: str, explain: bool) -> SearchAnswer
         request_id=request_id,
         search_id=found.search_id,
         generation=found.generation,
+        relevant=found.relevant,
+        relevance=found.relevance.value if found.relevance else None,
+        reranker=found.reranker,
         spent=found.spent,
         cards=viewed.cards,
         context=context_text(context) if context else None,
@@ -79,7 +83,12 @@ def answer_of(viewed: Viewed, *, request_id: str, explain: bool) -> SearchAnswer
 
 
 def explanation_of(found: Retrieved) -> Explanation:
-    return Explanation(plan=plan_json(found.plan), rankings=found.rankings, fused=found.fused)
+    return Explanation(
+        plan=plan_json(found.plan),
+        rankings=found.rankings,
+        fused=found.fused,
+        ranked=found.ranked,
+    )
 
 
 def context_text(context: Context) -> ContextText:
@@ -133,6 +142,11 @@ def _asked(
             KindBudget(kind=kind, limit=limit) for kind, limit in (body.budgets or {}).items()
         ),
         fusion=body.fusion,
+        rerank=replace(
+            USUAL_RERANK,
+            name=body.rerank or USUAL_RERANK.name,
+            min_relevance=body.min_relevance,
+        ),
         selection=selection_of(
             body.view, budget_tokens=body.budget_tokens, settings=service.settings.selection
         ),

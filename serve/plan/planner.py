@@ -40,6 +40,7 @@ def plan_question(question: Question, *, known: Known) -> QueryPlan:
         now=question.now,
         zone=question.zone,
         selection=question.selection,
+        rerank=question.rerank,
     )
     for rule in RULES:
         plan = rule(plan, question, known)

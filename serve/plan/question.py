@@ -10,6 +10,7 @@ from cluster.filters import Filter
 from cluster.model import DocumentKind, Scope
 from rerank.fusion import FusionMethod
 from rerank.kinds import KindBudget
+from rerank.reranker import USUAL_RERANK, RerankPlan
 from rerank.selection import USUAL_SELECTION, SelectionPlan
 from serve.plan.versions import KnownEdition
 
@@ -31,6 +32,7 @@ class Question:
     fusion: FusionMethod = "score"
     zone: str = "UTC"
     selection: SelectionPlan = USUAL_SELECTION
+    rerank: RerankPlan = USUAL_RERANK
     kinds: tuple[DocumentKind, ...] = ()
     budgets: tuple[KindBudget, ...] = ()
 
