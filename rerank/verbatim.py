@@ -21,8 +21,8 @@ ExactKind = Literal["title", "quoted", "identifier", "subject", "error_code", "v
 
 MAX_EXACT = 16
 HEADING_SHARE = 1.0
-UNDER_HEADING_SHARE = 0.9
-IN_HEADING_SHARE = 0.75
+UNDER_HEADING_SHARE = 0.75
+IN_HEADING_SHARE = 0.7
 TEXT_SHARE = 0.5
 """A passage with a heading that is the term, or begins with it, is about it, and begins with
 what matters most; a later part under that heading comes next. One that has it in its text
@@ -37,7 +37,7 @@ class ExactTerm:
 
     text: str
     kind: ExactKind
-    bonus: Annotated[float, Field(ge=0, le=1)]
+    bonus: Annotated[float, Field(ge=0, le=2)]
 
 
 def verbatim(chunk: Chunk, exact: Sequence[ExactTerm]) -> tuple[str, ...]:

@@ -27,12 +27,15 @@ MIN_CODE_DIGITS = 3
 BONUSES: dict[ExactKind, float] = {
     "title": 0.10,
     "quoted": 0.10,
-    "identifier": 1.0,
-    "subject": 1.0,
-    "error_code": 1.0,
+    "identifier": 1.2,
+    "subject": 1.2,
+    "error_code": 1.2,
     "version": 0.05,
     "name": 0.05,
 }
+"""On scores of 0 to 1. What is written in one way only decides: a passage under its heading goes
+before all that merely are about something like it."""
+
 TERM_FACTORS: dict[ExactKind, float] = {
     "title": 1.25,
     "quoted": 1.25,
