@@ -19,8 +19,9 @@ Vectors = NDArray[np.float32]
 """Shape `(n, dim)`, float32, rows of unit length."""
 
 TokenVectors = NDArray[np.float32]
-"""Shape `(tokens, dim)`, float32, rows of unit length, centred as vectors are; tokens of the
-prompt and special ones are left out, so there may be none."""
+"""Shape `(tokens, dim)`, float32, rows of unit length, centred as vectors are. Tokens of the
+prompt and special ones are left out, and of passages those of function words; there may be none.
+"""
 
 FieldValue = str | int | float | bool | tuple[str, ...] | None
 

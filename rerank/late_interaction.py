@@ -19,12 +19,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 
 from cluster.model import EncodedQuery, StoredPassage, TokenVectors
-from cluster.text.function_words import function_spans, is_function_word
-from cluster.text.han import to_simplified
+from cluster.text.content_words import content_tokens
 from rerank.reranker import Asked, Evidence, Pooled, Reranked
 
 Matrix = NDArray[np.float32]
@@ -43,9 +41,6 @@ WORST_SHARE = 1 / 3
 
 NOWHERE = -1
 SMALLEST = 1e-9
-
-_WORD_OR_RUN = regex.compile(r"\p{Han}+|[\p{Latin}\p{M}]+(?:['\u2019][\p{Latin}\p{M}]+)*")
-_CONTENT = regex.compile(r"[\p{L}\p{N}]")
 
 
 NAME = "late_interaction"
@@ -71,7 +66,7 @@ def rank_by_tokens(
     parts = {
         "similarity": asked.plan.similarity_weight * z_similarity,
         "keyword": asked.plan.keyword_weight
-        * z_scores(keyword, counted=_same_language(pool, asked.language)),
+        * z_scores(keyword, counted=same_language(pool, asked.language)),
         "cosine": asked.plan.cosine_weight * _turns_off(pool) * z_scores(cosine),
     }
     total = np.sum(list(parts.values()), axis=0)
@@ -95,20 +90,6 @@ class Neighbours:
     before_previous: NDArray[np.int64]
     previous: NDArray[np.int64]
     next: NDArray[np.int64]
-
-
-def content_tokens(question: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
-    """Which tokens say what the question is about: those with a letter or digit outside of
-    function words; all of them when there is none such. `spans` are of `question`."""
-    framing = _framing(question)
-    content = np.array(
-        [
-            any(not framing[at] and _CONTENT.match(question[at]) for at in range(start, end))
-            for start, end in spans
-        ],
-        dtype=np.bool_,
-    )
-    return content if content.any() else np.ones(len(spans), dtype=np.bool_)
 
 
 def highest_cosines(
@@ -195,7 +176,7 @@ def evidence_of(found: Matrix) -> Evidence | None:
     return Evidence(best=float(means[best]), worst_third=float(worst.mean()))
 
 
-def _same_language(pool: Sequence[Pooled], language: str) -> NDArray[np.bool_]:
+def same_language(pool: Sequence[Pooled], language: str) -> NDArray[np.bool_]:
     """Where nothing is known of a language, it is the same."""
     known = (language, *UNKNOWN_LANGUAGES)
     all_count = language in UNKNOWN_LANGUAGES
@@ -220,25 +201,6 @@ def _told(missing: int, count: int) -> str:
     if not missing:
         return ""
     return f"{missing} of {count} passages have no token vectors yet and were ranked without"
-
-
-def _framing(question: str) -> bytearray:
-    """For each character 1 when it belongs to a function word."""
-    marks = bytearray(len(question))
-    for match in _WORD_OR_RUN.finditer(question):
-        word = match.group()
-        start, end = match.span()
-        if regex.match(r"\p{Han}", word):
-            marks[start:end] = function_spans(to_simplified(word))
-        elif _means_a_function_word(word):
-            marks[start:end] = b"\1" * len(word)
-    return marks
-
-
-def _means_a_function_word(word: str) -> bool:
-    """`who` and `it` are, `WHO` and `IT` are not."""
-    folded = word.casefold().replace("\u2019", "'")
-    return is_function_word(folded) and not (len(word) > 1 and word.isupper())
 
 
 def _place(passage: StoredPassage) -> tuple[str, str, str, str, int, int]:

@@ -26,7 +26,7 @@ SIDES: tuple[Side, ...] = ("document", "query")
 OVERALL = "overall"
 FOLDER = Path(__file__).parent / "centres"
 
-ROW_RULE = "last-layer-text-pieces-1"
+ROW_RULE = "last-layer-content-words-1"
 """Which tokens have a vector, and what is done with it."""
 
 _SMALLEST = 1e-6

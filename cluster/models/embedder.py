@@ -13,7 +13,8 @@ from cluster.errors import InvalidRequest, ModelError
 from cluster.model import EncodedQuery, TokenVectors, Vector, Vectors
 from cluster.models.centring import Centres, Side, centred, centred_tokens, token_recipe
 from cluster.models.origins import spans_in
-from cluster.models.tokens import TextTokens
+from cluster.models.tokens import TextTokens, clean
+from cluster.text.content_words import content_tokens
 
 Ids = NDArray[np.int64]
 
@@ -99,8 +100,14 @@ class ModelEmbedder:
     ) -> tuple[Vectors, list[TokenVectors]]:
         check_pairs(texts, languages)
         prompt = self._prompts.document
-        rows = self._tokens.encode(texts, prompt=prompt)
-        return self._both(rows, languages, head=self._tokens.head(prompt), side="document")
+        found = self._tokens.encode_with_spans(texts, prompt=prompt)
+        head = self._tokens.head(prompt)
+        rows = [one.ids for one in found]
+        vectors, tokens = self._both(rows, languages, head=head, side="document")
+        return vectors, [
+            rows[content_tokens(clean(text), one.spans)]
+            for text, one, rows in zip(texts, found, tokens, strict=True)
+        ]
 
     def encode_queries(
         self, texts: Sequence[str], *, languages: Sequence[str]

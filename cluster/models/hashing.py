@@ -15,6 +15,7 @@ from cluster.model import EncodedQuery, TokenVectors, Vectors
 from cluster.models.centring import token_recipe
 from cluster.models.embedder import check_pairs, encoded_query
 from cluster.models.tokens import clean
+from cluster.text.content_words import content_tokens
 
 MAX_TOKENS = 512
 
@@ -71,7 +72,11 @@ class HashingEmbedder:
         self, texts: Sequence[str], *, languages: Sequence[str]
     ) -> tuple[Vectors, list[TokenVectors]]:
         vectors = self.embed_documents(texts, languages=languages)
-        return vectors, [self._tokens(text)[0] for text in texts]
+        made = [self._tokens(text) for text in texts]
+        return vectors, [
+            tokens[content_tokens(clean(text), spans)]
+            for text, (tokens, spans) in zip(texts, made, strict=True)
+        ]
 
     def encode_queries(
         self, texts: Sequence[str], *, languages: Sequence[str]
@@ -84,11 +89,15 @@ class HashingEmbedder:
         ]
 
     def _tokens(self, text: str) -> tuple[TokenVectors, list[tuple[int, int]]]:
-        """The same vector for the same word wherever it stands, and its span in `clean(text)`."""
+        """The same vector for the same word wherever it stands, and its span in `clean(text)`.
+        Every coordinate is a sign drawn from the word: other words are about square to it."""
         found = list(_TOKEN.finditer(clean(text)))[: self._max_tokens]
         words = [zlib.crc32(one.group().lower().encode()) for one in found]
-        hashes = np.array(words, dtype=np.uint64)
-        tokens = self._scatter(np.arange(len(words)), hashes, count=len(words))
+        seeds = np.array(words, dtype=np.uint64)[:, None] + np.uint64(1)
+        mixed = seeds * (_SPREAD + np.uint64(2) * np.arange(-(-self._dim // 8), dtype=np.uint64))
+        drawn = ((mixed ^ (mixed >> np.uint64(29))) * _SPREAD >> np.uint64(40)).astype(np.uint8)
+        signs = np.unpackbits(drawn, axis=1, count=self._dim).astype(np.float32)
+        tokens: TokenVectors = (signs * 2 - 1) / np.float32(self._dim**0.5)
         return tokens, [one.span() for one in found]
 
     def _features(self, text: str) -> list[int]:

@@ -45,7 +45,8 @@ class Embedder(Protocol):
     def embed_documents_with_tokens(
         self, texts: Sequence[str], *, languages: Sequence[str]
     ) -> tuple[Vectors, list[TokenVectors]]:
-        """As `embed_documents`, and the token vectors of each text, by one pass for both."""
+        """As `embed_documents`, and the token vectors of each text, by one pass for both: of
+        its content words (`cluster.text.content_words`) alone, as others decide nothing."""
         ...
 
     def encode_queries(

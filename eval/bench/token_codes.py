@@ -36,10 +36,13 @@ def codings(others: TokenVectors) -> Iterator[Coding]:
         yield _coding(f"int8{name}", dim, pool, _steps(127))
     for name in ("", ", pooled by 2", ", at most 64 rows", ", 2 if over 32"):
         yield _coding(f"4 bits{name}", dim // 2, _POOLS[name], _steps(7))
-    for name in ("", ", pooled by 2", ", at most 64 rows", ", content words only"):
-        yield _coding(f"2 bits{name}", dim // 4, _POOLS[name], _levels)
-    for name in ("", ", content words only"):
-        yield _coding(f"1 bit{name}", dim // 8, _POOLS[name], _one_bit)
+    for bits in (3, 2, 1):
+        for name in ("", ", content words only"):
+            coded = _levels(bits)
+            yield _coding(f"{bits} bits{name}", dim * bits // 8, _POOLS[name], coded)
+            yield _coding(
+                f"{bits} bits, turned{name}", dim * bits // 8, _POOLS[name], _turned(coded, dim)
+            )
     for kept in (128, 192):
         yield _coding(f"{kept} axes, int8", kept, _as_they_are, _projected(axes, kept))
     for name in ("", ", pooled by 2"):
@@ -116,16 +119,33 @@ def _steps(most: int) -> Callable[[TokenVectors], TokenVectors]:
     return coded
 
 
-def _levels(rows: TokenVectors) -> TokenVectors:
-    """Two of each sign: the best four levels for a normal distribution (Max, 1960)."""
-    spread = np.sqrt((rows**2).mean(axis=1, keepdims=True))
-    levels = np.where(np.abs(rows) < 0.9816 * spread, np.float32(0.4528), np.float32(1.510))
-    return unit((np.sign(rows) * levels).astype(np.float32))
+_BEST_LEVELS: dict[int, tuple[float, ...]] = {
+    1: (0.7979,),
+    2: (0.4528, 1.5104),
+    3: (0.2451, 0.7560, 1.3439, 2.1520),
+}
+"""Of each sign, in standard deviations: best for a normal distribution (Max, 1960)."""
 
 
-def _one_bit(rows: TokenVectors) -> TokenVectors:
-    signs: TokenVectors = np.sign(rows).astype(np.float32)
-    return unit(signs)
+def _levels(bits: int) -> Callable[[TokenVectors], TokenVectors]:
+    levels = np.array(_BEST_LEVELS[bits], dtype=np.float32)
+    bounds = (levels[1:] + levels[:-1]) / 2
+
+    def coded(rows: TokenVectors) -> TokenVectors:
+        spread = np.sqrt((rows**2).mean(axis=1, keepdims=True))
+        codes = np.digitize(np.abs(rows) / np.maximum(spread, 1e-6), bounds)
+        return unit((np.sign(rows) * levels[codes]).astype(np.float32))
+
+    return coded
+
+
+def _turned(
+    coded: Callable[[TokenVectors], TokenVectors], dim: int
+) -> Callable[[TokenVectors], TokenVectors]:
+    """By the same random rotation, so that all coordinates are about as wide."""
+    turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(dim, dim)))
+    turn = turn.astype(np.float32)
+    return lambda rows: coded(rows @ turn) @ turn.T
 
 
 def _axes(others: TokenVectors) -> TokenVectors:

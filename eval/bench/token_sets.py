@@ -25,6 +25,7 @@ from cluster.models.e5_wheel import DOCUMENT_PROMPT, MAX_LENGTH
 from cluster.models.open import open_embedder
 from cluster.models.tokens import TextTokens, clean
 from cluster.settings import Settings
+from cluster.text.content_words import content_tokens
 from cluster.text.languages import detect_language
 from cluster.text.terms import content_terms, document_terms, query_terms
 from eval.datasets import Document, Query, RetrievalSet, read_set, sample
@@ -32,7 +33,6 @@ from eval.metrics import ndcg_per_query
 from rerank.late_interaction import (
     NOWHERE,
     Neighbours,
-    content_tokens,
     highest_cosines,
     in_windows,
     words_in_windows,

@@ -9,8 +9,8 @@ import pytest
 from passages import passages_of
 
 from cluster.model import EncodedQuery, Metadata, Scope, StoredPassage, Turn
+from cluster.text.content_words import content_tokens
 from rerank.late_interaction import (
-    content_tokens,
     evidence_of,
     highest_cosines,
     in_windows,
