@@ -64,6 +64,7 @@ class Evidence:
     document_id: str
     content_sha256: str
     title: str
+    language: str
     url: str | None
     source_type: str
     grade: SourceGrade
@@ -136,6 +137,7 @@ def _evidence(passage: CitedPassage, terms: Sequence[QueryTerm]) -> Evidence:
         document_id=citation.document_id,
         content_sha256=citation.content_sha256,
         title=citation.title,
+        language=citation.language,
         url=citation.url,
         source_type=citation.source_type,
         grade=grade_of(citation.source_type),

@@ -11,11 +11,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cluster.errors import DeadlineExceeded, InvalidRequest, ModelError, Overloaded, StoreError
+from cluster.errors import InvalidRequest, ModelError, Overloaded, StoreError
 from cluster.filters import Eq, In
 from cluster.model import ChannelFailure
 from rerank.citations import CitedPassage
-from rerank.selection import USUAL_SELECTION, SelectionPlan
 from serve.choosing import cite_stored
 from serve.context import (
     Assembled,
@@ -30,12 +29,12 @@ from serve.context import (
 )
 from serve.context_parts import STANDING_TAGS, Label, label_of
 from serve.counting import CountTokens
-from serve.plan.plan import Editions, QueryPlan
+from serve.plan.plan import QueryPlan
 from serve.retrieve import Retrieved
 from serve.service import Service
 
 MAX_STANDING = 20
-SEMANTIC = "semantic"
+LATE = "did not answer in time"
 MAX_SESSION_TURNS = 12
 
 
@@ -72,7 +71,7 @@ async def context_for(
     found, standing, said = await asyncio.gather(
         service.search(plan, passed_s=passed_s),
         _standing(service, plan, passed_s=passed_s),
-        _said(service, plan, session=session),
+        _said(service, plan, session=session, passed_s=passed_s),
     )
     others = [*standing[0], *said[0]]
     labelled = _labelled([*others, *found.passages], session=session)
@@ -115,44 +114,43 @@ def _labelled(
 async def _standing(
     service: Service, plan: QueryPlan, *, passed_s: float
 ) -> tuple[tuple[CitedPassage, ...], tuple[ChannelFailure, ...]]:
-    """Whatever the question's filters and versions are."""
-    channels = tuple(each for each in plan.channels if each.name == SEMANTIC)
-    if not channels:
-        return (), ()
-    tagged = replace(
-        plan,
-        where=In("tags", STANDING_TAGS),
-        editions=Editions(),
-        channels=channels,
-        limit=MAX_STANDING,
-        selection=_plain(plan.selection),
-        notes=(),
-    )
+    """Whatever the question's filters and versions are; nearest to the question first."""
+    searched = service.generations.searched
     try:
-        found = await service.search(tagged, passed_s=passed_s)
-    except (StoreError, ModelError, Overloaded, DeadlineExceeded) as error:
-        return (), (ChannelFailure(channel="standing", reason=str(error)),)
-    return found.passages, ()
+        async with asyncio.timeout(plan.deadline_s - passed_s):
+            query = await searched.encode(plan.query, plan.language)
+            near = await searched.index.search(
+                query.vector, scope=plan.scope, where=In("tags", STANDING_TAGS), limit=MAX_STANDING
+            )
+            async with service.ledger.transaction() as tx:
+                stored = await tx.documents.visible(plan.scope, [found for found, _ in near])
+            held = [stored[found] for found, _ in near if found in stored]
+            newest = [passage for passage in held if passage.newest_edition]
+            return await cite_stored(_plain(plan), service.ledger, newest), ()
+    except (StoreError, ModelError, Overloaded, TimeoutError) as error:
+        return (), (ChannelFailure(channel="standing", reason=str(error) or LATE),)
 
 
 async def _said(
-    service: Service, plan: QueryPlan, *, session: str | None
+    service: Service, plan: QueryPlan, *, session: str | None, passed_s: float
 ) -> tuple[tuple[CitedPassage, ...], tuple[ChannelFailure, ...]]:
     """In the order in which it was said."""
     if session is None:
         return (), ()
     ledger = service.ledger
     try:
-        async with asyncio.timeout(plan.deadline_s), ledger.transaction() as tx:
-            last = await tx.documents.recent(
-                plan.scope, where=Eq("session", session), limit=MAX_SESSION_TURNS
-            )
-            stored = await tx.documents.visible(plan.scope, [chunk_id for chunk_id, _ in last])
-        order = [stored[chunk_id] for chunk_id, _ in reversed(last) if chunk_id in stored]
-        return await cite_stored(plan, ledger, order), ()
+        async with asyncio.timeout(plan.deadline_s - passed_s):
+            async with ledger.transaction() as tx:
+                last = await tx.documents.recent(
+                    plan.scope, where=Eq("session", session), limit=MAX_SESSION_TURNS
+                )
+                stored = await tx.documents.visible(plan.scope, [found for found, _ in last])
+            order = [stored[found] for found, _ in reversed(last) if found in stored]
+            return await cite_stored(_plain(plan), ledger, order), ()
     except (StoreError, TimeoutError) as error:
-        return (), (ChannelFailure(channel="session", reason=str(error) or "late"),)
+        return (), (ChannelFailure(channel="session", reason=str(error) or LATE),)
 
 
-def _plain(selection: SelectionPlan) -> SelectionPlan:
-    return replace(USUAL_SELECTION, quotes=selection.quotes, similar=selection.similar)
+def _plain(plan: QueryPlan) -> QueryPlan:
+    """These were not searched for: no words of the question and no filters found them."""
+    return replace(plan, where=None, terms=())

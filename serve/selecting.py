@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from cluster.settings import SelectionSettings
 from rerank.quoting import QuoteLimits
 from rerank.selection import RECALL, USUAL_QUOTAS, DynamicTopK, SelectionPlan, View
 
+DYNAMIC: Mapping[View, DynamicTopK] = {
+    "writer": DynamicTopK(hard_at_least=6, clues_at_most=3),
+    "reviewer": DynamicTopK(hard_at_least=3, clues_at_most=2),
+}
 REFERENCE_TOKENS = 48
 """What a passage takes in a context beside its text: its mark and its reference."""
 
@@ -31,7 +37,7 @@ def selection_of(
         reserve=settings.reserve,
         overhead_tokens=REFERENCE_TOKENS if view == "writer" else 0,
         quotas=USUAL_QUOTAS if varied else (),
-        dynamic=DynamicTopK() if view in ("writer", "reviewer") else None,
+        dynamic=DYNAMIC.get(view),
         diversity=settings.diversity if varied else 0.0,
         near_equal=settings.near_equal,
         quotes=limits,
