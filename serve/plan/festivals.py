@@ -11,6 +11,8 @@ from types import MappingProxyType
 from serve.plan import calendars
 from serve.plan.time_units import Period, nth_weekday, unit_at
 
+FIRST_YEAR, LAST_YEAR = 2, 9997
+
 FIXED: Mapping[str, tuple[int, int]] = MappingProxyType(
     {
         "new_year": (1, 1),
@@ -203,6 +205,8 @@ HOLIDAYS_CN: Mapping[str, tuple[tuple[int, int], tuple[int, int]]] = MappingProx
 def festival_in(name: str, year: int) -> list[Period]:
     """Its stretches that begin in the Gregorian year; none where the calendar is not known so
     far back or ahead."""
+    if not FIRST_YEAR <= year <= LAST_YEAR:
+        return []
     for table, days in _READERS:
         if name in table:
             return [_period(start, length) for start, length in days(name, year)]

@@ -116,6 +116,8 @@ class _Reader(EnglishPieces):
             )
         if said.day is not None and said.month is None:
             return _whole(before, rest) or bool(_DAY_CUE.search(before))
+        if said.weekday is not None and said.day is None:
+            return _whole(before, rest) or bool(_DAY_CUE.search(before))
         if said.day is None:
             return _whole(before, rest) or bool(_MONTH_CUE.search(before))
         return _whole(before, rest) or bool(before.strip() and _CUE.search(before))
@@ -193,17 +195,17 @@ def _point(reader: _Reader, place: int) -> Found | None:
     starts = {place, lead.end(), lead.start("the")} if lead else {place}
     pieces = [(reader.fields_at(each), each) for each in sorted(starts - {-1})]
     fitting = [
-        piece
+        (piece, at)
         for piece, at in pieces
         if piece is not None
         and (reader.cued(piece, place) or (at > place and _led(lead, piece, reader.text)))
     ]
     if not fitting:
         return None
-    piece = max(fitting, key=lambda each: each.end)
-    relative = _RELATIVE.search(reader.text, place, piece.end)
+    piece, at = max(fitting, key=lambda each: (each[0].end, -each[1]))
+    relative = _RELATIVE.search(reader.text, at, piece.end)
     period = placed(piece.said, reader.ground)
-    return _found(place, piece.end, "relative" if relative else "point", period)
+    return _found(at, piece.end, "relative" if relative else "point", period)
 
 
 _RELATIVE = regex.compile(
@@ -861,6 +863,7 @@ def _rolling(reader: _Reader, place: int) -> Found | None:
     count = W.count_of(match["n"] or match["n2"])
     unit = W.UNITS[W.plain(match["u"])]
     which = -1 if rel == "trailing" else W.WHICH[rel]
+    place = match.start("rel") if match["rel"] else match.start("n2")
     if which == 0 or count == 0:
         return None
     if reader.ground.says.unit_count_is_nth and "upcoming" in rel:

@@ -608,12 +608,12 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     _at(rf"{_THE}(?P<d>{W.ORDINAL})(?:\s+day)?", _day_number),
     _at(r"the\s+(?P<d>\d{1,2})", _day_number),
     _at(
-        rf"(?:on\s+)?(?P<w>{W.WEEKDAY})"
+        rf"(?P<w>{W.WEEKDAY})"
         rf"(?:[\s,]+(?:the\s+)?(?P<d>{_DAYNUM})(?!\s*(?:[-–:/]|to\b|{W.ANY_UNIT}|o['’]?clock"
         rf"|[ap]\.?m?\b|{W.MONTH})))?",
         _weekday,
     ),
-    _at(rf"(?:on\s+)?(?P<rel>{_REL})\s+(?P<w>{W.WEEKDAY})", _which_weekday),
+    _at(rf"(?P<rel>{_REL})\s+(?P<w>{W.WEEKDAY})", _which_weekday),
     _at(rf"(?:(?P<rel>{_REL})\s+)?(?:{W.FESTIVAL})", _festival),
     _before_more(r"(?:the\s+)?weekend\s+of\s+", _festival_weekend),
     _at(W.any_of(_NAMED_DAYS.keys() - {"the day"}), _named_day),
@@ -651,7 +651,7 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
         _week_of,
     ),
     _before_more(
-        rf"(?:at\s+)?(?P<e>{W.any_of(W.EDGES)})[\s-]*(?:around\s+|about\s+)?(?:the\s+)?"
+        rf"(?P<e>{W.any_of(W.EDGES)})[\s-]*(?:around\s+|about\s+)?(?:the\s+)?"
         rf"(?:day\s+(?=\p{{L}}))?",
         _edge,
     ),

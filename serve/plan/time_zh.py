@@ -133,7 +133,7 @@ def _cued(reader: _Reader, piece: Piece, place: int) -> bool:
         return alone
     if said.day is not None and said.month is None:
         return alone or bool(_CUES.search(before))
-    if said.season is not None:
+    if said.season is not None or said.festival is not None:
         return alone or bool(regex.search(r"[在到]$", before))
     return alone or bool(_CUES.search(before))
 

@@ -25,7 +25,7 @@ DEFAULTS = Conventions()
 
 _DEMANDS = regex.compile(
     r"(?:\b(?:only|just|exclusively|solely|strictly)\s+(?:(?:those|ones|posts|documents|from)\s+)?"
-    r"(?:in|from|of|for|during|on|within)?\s*|(?:仅限?|只限?|只看|只要|仅看|限于|只在|仅在)(?:于|在)?\s*)$",
+    r"(?:in|from|of|for|during|on|within)?\s*(?:the\s+)?|(?:仅限?|只限?|只看|只要|仅看|限于|只在|仅在)(?:于|在)?\s*)$",
     regex.IGNORECASE,
 )
 _DEMANDS_BEHIND = regex.compile(r"\s*(?:only\b|\(only\)|为限|而已)", regex.IGNORECASE)
