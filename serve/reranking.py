@@ -10,6 +10,7 @@ from cluster.errors import DeadlineExceeded, ModelError, Overloaded, StoreError
 from cluster.model import ChannelFailure, EncodedQuery
 from cluster.models.token_vectors import stack
 from cluster.stores.protocols import Ledger
+from rerank.by_rules import NAME as BY_RULES
 from rerank.late_interaction import NAME, rank_by_tokens
 from rerank.reranker import Asked, Pooled, Reranked, Reranker
 from serve.channels.semantic import EncodeQuery
@@ -25,6 +26,8 @@ async def rerank(
     if asked.plan.name == "none" or not pool or not rerankers:
         return None
     reranker = rerankers.get(asked.plan.name)
+    if reranker is None and asked.plan.name == NAME:
+        reranker = rerankers.get(BY_RULES)  # by the settings there are no token vectors
     if reranker is None:
         return _failed(f"{asked.plan.name} is not there; the order is that of the fusion")
     within_s = min(within_s, asked.plan.deadline_s)

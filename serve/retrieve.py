@@ -44,9 +44,11 @@ SPARE_S = 0.05
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources(Places):
     """What answers come from: the channels by name, the ledger that has the last word, and
-    rerankers by name. `count` counts tokens of the encoder `counter`."""
+    rerankers by name; with `token_vectors` late interaction is one of these. `count` counts
+    tokens of the encoder `counter`."""
 
     rerankers: Mapping[str, Reranker] = field(default_factory=dict)
+    token_vectors: bool = True
     count: CountTokens | None = None
     counter: str = ""
 

@@ -15,6 +15,7 @@ from cluster.model import ApiKey, ChannelFailure, Scope
 from cluster.settings import Settings
 from cluster.stores.open import Stores
 from cluster.stores.protocols import Ledger, Standing
+from rerank.by_rules import ByRules
 from serve.channels.channel import Channel
 from serve.channels.facts import FactsChannel
 from serve.channels.keyword import KeywordChannel
@@ -27,6 +28,7 @@ from serve.counting import counter_of
 from serve.encoding import OnceEncoded
 from serve.generations import Current, Fixed, Searched
 from serve.metrics import Metrics
+from serve.plan.llm import LanguageModelPlanner, open_planner
 from serve.plan.plan import QueryPlan
 from serve.plan.planner import Question, plan_question
 from serve.plan.versions import KnownEdition
@@ -59,6 +61,7 @@ class Service:
     refilling: ShortLived[None, tuple[ChannelFailure, ...]]
     cache: QueryCache
     shown: ShownCounter
+    planner: LanguageModelPlanner | None
     waiters: asyncio.Semaphore
     """Uploads that may wait for their run at once; most places are for questions."""
 
@@ -68,6 +71,8 @@ class Service:
         async with AsyncExitStack() as beside:
             await beside.enter_async_context(self.shown.running())
             await beside.enter_async_context(self.cache.running(self.ledger))
+            if self.planner is not None:
+                await beside.enter_async_context(self.planner.running())
             yield
 
     async def search(self, question: Question | QueryPlan, *, passed_s: float = 0.0) -> Retrieved:
@@ -136,7 +141,7 @@ class Service:
         if isinstance(question, QueryPlan):
             there = {*self.sources.channels, *self.sources.followers, SEMANTIC}
             return _known_channels(question, there)
-        known = await known_for(question, self.ledger, self.editions)
+        known = await known_for(question, self.ledger, self.editions, planner=self.planner)
         return plan_question(question, known=known)
 
     @property
@@ -198,6 +203,8 @@ def build_service(
             channels={channel.name: channel for channel in channels},
             followers={neighbours.name: neighbours},
             ledger=ledger,
+            rerankers={ByRules.name: ByRules()},
+            token_vectors=settings.encoder.token_vectors,
             channel_deadline_s=settings.serve.channel_deadline_s,
             deadline_s=settings.serve.deadline_s,
         ),
@@ -206,6 +213,7 @@ def build_service(
         refilling=ShortLived(lambda _: refilling(ledger), ttl_s=REFILLING_TTL_S),
         cache=QueryCache(entries=settings.serve.query_cache_entries),
         shown=ShownCounter(ledger, metrics),
+        planner=open_planner(settings.planner),
         waiters=asyncio.Semaphore(max(1, settings.serve.max_ongoing_requests // 4)),
     )
 
@@ -239,11 +247,12 @@ async def _searching(sources: Sources, searched: Searched) -> AsyncIterator[Sour
     encode = OnceEncoded(searched.encode)
     semantic = SemanticChannel(searched.index, encode)
     late = LateInteraction(ledger=sources.ledger, encode=encode, fingerprint=searched.fingerprint)
+    by_tokens = {late.name: late} if sources.token_vectors else {}
     try:
         yield replace(
             sources,
             channels={semantic.name: semantic, **sources.channels},
-            rerankers={late.name: late, **sources.rerankers},
+            rerankers={**by_tokens, **sources.rerankers},
             count=searched.count,
             counter=searched.fingerprint,
         )

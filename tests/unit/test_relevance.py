@@ -34,12 +34,12 @@ def signals(value: float, *, share: float | None = None) -> Signals:
     )
 
 
-def test_the_sum_is_in_standard_deviations_and_the_worst_third_counts_half() -> None:
-    assert PLAIN.sum_of(signals(0.7)) == pytest.approx(3.5 * 0.2)
+def test_the_sum_is_in_standard_deviations_and_some_count_less() -> None:
+    assert PLAIN.sum_of(signals(0.7)) == pytest.approx(2.75 * 0.2)
 
 
 def test_half_at_the_threshold_and_more_above() -> None:
-    at = relevance(signals(0.5 - 1 / 3.5), PLAIN)
+    at = relevance(signals(0.5 - 1 / 2.75), PLAIN)
     assert at.value == pytest.approx(0.5)
     assert at.enough(0.5 - 1e-9)
     above = relevance(signals(0.5), PLAIN)
