@@ -95,7 +95,7 @@ def turn(ordinal: int, speaker: str, text: str, *, session: str = SESSION) -> Pr
 
 
 def handbook() -> list[Prepared]:
-    tagged = {"provenance": {"tags": "flag"}}
+    tagged: Any = {"provenance": {"tags": "flag"}}
     return [
         prepared("outbox.md", DEFINITION, metadata=about("What is the outbox", **OFFICIAL)),
         prepared("how.md", MECHANISM, edition="2.0", metadata=about("How it works", **MANUAL)),
