@@ -150,10 +150,11 @@ def differ_in_fact(left: str, right: str) -> bool:
 def difference_of(left: str, right: str, *, question: str) -> Difference | None:
     """What the two texts say differently of what the question asks."""
     asked = _content(question)
+    if not _are_twins(left, right):
+        return _figures(left, right, question, asked)
     twin = _twins(left, right)
-    if twin is not None:
-        return twin if _answers(twin, left, right, question, asked) else None
-    return _figures(left, right, question, asked)
+    answers = twin is not None and _answers(twin, left, right, question, asked)
+    return twin if answers else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +210,16 @@ def _triples(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(zip(folded, folded[1:], folded[2:], strict=False))
 
 
+def _are_twins(left: str, right: str) -> bool:
+    one, other = _triples(left), _triples(right)
+    shorter = min(len(one), len(other))
+    return shorter > 0 and len(one & other) >= ALIKE * shorter
+
+
 @lru_cache(maxsize=2048)
 def _twins(left: str, right: str) -> Difference | None:
     """The one value that two nearly equal texts have different."""
-    one, other = _triples(left), _triples(right)
-    shorter = min(len(one), len(other))
-    if not shorter or len(one & other) < ALIKE * shorter:
+    if not _are_twins(left, right):
         return None
     pairs = list(_replaced(_words(left), _words(right)))
     different = {_key(a, b): (a, b) for a, b in pairs}
@@ -241,7 +246,7 @@ def _replaced(left: _Run, right: _Run) -> Iterator[tuple[_Run, _Run]]:
     matcher = SequenceMatcher(
         a=[word.folded for word in left], b=[word.folded for word in right], autojunk=False
     )
-    steps = _joined(matcher.get_opcodes())
+    steps = _joined(matcher.get_opcodes(), left)
     for at, (kind, a, b, c, d) in enumerate(steps):
         if kind != "replace" or max(b - a, d - c) > MAX_VALUE_WORDS:
             continue
@@ -255,18 +260,29 @@ def _replaced(left: _Run, right: _Run) -> Iterator[tuple[_Run, _Run]]:
 _Step = tuple[str, int, int, int, int]
 
 
-def _joined(steps: Sequence[_Step]) -> list[_Step]:
-    """A single equal word between two differences belongs to the value (`5 May` / `7 May 2020`)."""
+def _joined(steps: Sequence[_Step], left: _Run) -> list[_Step]:
+    """A single equal word between two differences may belong to the value (`5 May 2019` and
+    `7 May 2020`)."""
     joined: list[_Step] = []
     for place, step in enumerate(steps):
         kind, a, b, _, d = step
-        inner = kind == "equal" and b - a == 1 and 0 < place < len(steps) - 1
+        inner = kind == "equal" and 0 < place < len(steps) - 1 and _inside_value(left[a:b])
         if joined and joined[-1][0] == "replace" and (kind != "equal" or inner):
             _, first, _, third, _ = joined[-1]
             joined[-1] = ("replace", first, b, third, d)
         else:
             joined.append(step)
     return joined
+
+
+def _inside_value(run: _Run) -> bool:
+    if len(run) != 1:
+        return False
+    word = run[0].folded
+    return bool(_HAN.match(word)) or word in _MONTHS or word in _PARTICLES
+
+
+_PARTICLES = frozenset(("de", "del", "der", "di", "du", "la", "le", "of", "van", "von"))
 
 
 def _are_values(one: _Run, other: _Run) -> bool:

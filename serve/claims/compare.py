@@ -56,7 +56,7 @@ def _of_fact(claim: Claim, unit: Unit, *, edition: str | None, section: str) -> 
     about = " ".join((*unit.subjects, *unit.path, unit.label, unit.about))
     subjects = _subjects(claim, unit, about)
     attribute = _attribute(claim, unit, around=f"{about} {section}")
-    if subjects is None or attribute is None:
+    if subjects is None or attribute is None or _of_other_things(claim, unit):
         return None
     missing = _missing(claim, f"{about} {section} {unit.text}")
     if missing > (MIN_COVERED_WITH_NAME if claim.names else MAX_MISSING):
@@ -127,10 +127,26 @@ def _attribute(claim: Claim, unit: Unit, *, around: str) -> str | None:
     return None
 
 
+def _of_other_things(claim: Claim, unit: Unit) -> bool:
+    """`255 characters` says nothing of a number of queues."""
+    match = _COUNTED.fullmatch(unit.text)
+    if match is None or unit.kind != "cell":
+        return False
+    counted = read_wording(match["what"]).terms
+    return bool(counted) and not counted & claim.wording.terms
+
+
+_COUNTED = regex.compile(r"\s*\d[\d,.]*\s+(?P<what>[\p{L} ]{2,24})\s*")
+
+
 def _missing(claim: Claim, around: str) -> float:
     """The share of the claim's words that stand nowhere around; `the number of` says no more
     than the figure does."""
     wanted = claim.wording.terms - {"#denied", "#number"}
+    if claim.wording.attributes & {"minimum", "maximum"}:
+        wanted -= {"#allow"}
+    if any(value.kind == "version" for value in claim.values):
+        wanted -= {"#version"}
     if not wanted:
         return 0.0
     return len(wanted - read_wording(around).terms) / len(wanted)

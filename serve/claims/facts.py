@@ -11,6 +11,7 @@ from typing import Literal
 import regex
 
 from cluster.text.values import Value, comparable, read_values, same_value, unit_in
+from cluster.text.versions import version_key
 from serve.claims.conditions import Clause, clauses_for
 from serve.claims.reading import Claim, bare_name, capitals_in, names_in
 from serve.claims.words import read_wording
@@ -64,12 +65,32 @@ def likeness(
         said = ends[0 if attribute == "minimum" else 1]
     if attribute in ("scope", "options") or _is_list(said):
         return _in_list(claim, claimed, said, exact=attribute != "options")
+    if attribute == "introduced":
+        versions = [each for each in read_values(said) if each.kind == "version"]
+        return _one_of(claimed, versions)
     if not claimed:
         return _yes_or_no(said) if claim.asserts is None else _flag(claim.asserts, said, edition)
     sure, maybe = _figures(said, edition)
     if not sure:
         return None
     return _told(claimed, sure, maybe, unit=unit, context=context)
+
+
+def _one_of(claimed: Sequence[Value], given: Sequence[Value]) -> Likeness:
+    """Something came in several lines at once: any of their versions is right. That it came in
+    a line says less than in which version."""
+    versions = [each for each in claimed if each.kind == "version"]
+    if not versions or not given or len(versions) != len(claimed):
+        return None
+    return (
+        "same"
+        if all(any(_exactly(one, other) for other in given) for one in versions)
+        else ("other")
+    )
+
+
+def _exactly(one: Value, other: Value) -> bool:
+    return version_key(one.name) == version_key(other.name)
 
 
 def _told(
@@ -113,7 +134,8 @@ def _kilo(value: Value) -> int:
 
 
 def _named(unit: str, context: str) -> bool:
-    return unit_in(context) == unit or unit in context.casefold()
+    pattern = rf"(?<![\p{{Latin}}\d]){regex.escape(unit)}(?!\p{{Latin}})"
+    return regex.search(pattern, context, regex.IGNORECASE) is not None
 
 
 def _claimed(claim: Claim, subjects: Collection[str]) -> tuple[Value, ...]:
@@ -151,9 +173,10 @@ def _main(clauses: Sequence[Clause]) -> list[Value]:
 
 
 def _values(text: str) -> list[Value]:
+    """A version beside another value only says since when."""
     found = list(read_values(text))
     if found:
-        return found
+        return [each for each in found if each.kind != "version"] or found
     if _OFF.search(text):
         return [Value(kind="flag", text=text, start=0, end=len(text), name="off")]
     if _ON.search(text):
@@ -207,7 +230,10 @@ def _unwrapped(value: Value) -> list[Value]:
 
 
 def _is_list(said: str) -> bool:
-    return len(regex.findall(r"`[^`]+`", said)) > 1 and not regex.search(r"[。；;]", said)
+    return _LIST.fullmatch(said.strip(" 。.")) is not None
+
+
+_LIST = regex.compile(r"`[^`]+`(?:\s*(?:[、,，/|]|和|或|及|\band\b|\bor\b)+\s*`[^`]+`)+")
 
 
 def _in_list(claim: Claim, claimed: Sequence[Value], said: str, *, exact: bool) -> Likeness:

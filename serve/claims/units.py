@@ -202,16 +202,17 @@ class _Reader:
         """A heading may say when its subject came in."""
         subjects, path = self._place(line.start)
         text = plain(line.text.lstrip("# "))
-        return [
-            Unit(
-                kind="sentence",
-                text=text,
-                start=line.start,
-                end=line.end,
-                subjects=subjects,
-                path=path,
-            )
-        ]
+        unit = Unit(
+            kind="sentence",
+            text=text,
+            start=line.start,
+            end=line.end,
+            subjects=subjects,
+            path=path,
+        )
+        if (match := _SINCE.search(text)) is None:
+            return [unit]
+        return [unit, replace(unit, kind="fact", label="introduced", text=match["version"])]
 
     def _pipe_table(self, block: Sequence[_Line]) -> Iterator[Unit]:
         head = self._head_before(block[0].start)
@@ -277,6 +278,11 @@ class _Reader:
         return (tuple(reversed(titles[-1:])) or path[-1:]), path
 
 
+_SINCE = regex.compile(
+    r"(?:\b(?:since|from|as of|new in|added in|introduced in)\b|[从自])\s*(?:version\s*|版本\s*)?"
+    r"(?P<version>v?\d+(?:\.\d+)+(?:\s*[和、,]\s*v?\d+(?:\.\d+)+)*)",
+    regex.IGNORECASE,
+)
 _DESCRIBES = regex.compile(
     r"^\W*(?:description|default|value|描述|说明|默认|值|notes?|备注)", regex.IGNORECASE
 )
