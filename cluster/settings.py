@@ -170,6 +170,27 @@ class SelectionSettings(_Section):
     quote_characters: int = Field(0, ge=0, description="the same in Chinese; 0: any")
 
 
+class PlannerSettings(_Section):
+    """A language model that suggests how to look; the rules plan without it as well."""
+
+    url: str | None = Field(
+        None, description="https://…/v1 of an OpenAI-compatible endpoint; unset: rules alone"
+    )
+    model: str | None = Field(None, description="its name there; goes with url")
+    api_key: str | None = None
+    deadline_s: float = Field(0.8, gt=0, le=30, description="then the rules' plan answers")
+    cache_s: float = Field(600.0, ge=0, description="how long an answer is kept")
+    max_tokens: int = Field(400, ge=16, le=8192)
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if (self.url is None) != (self.model is None):
+            raise ValueError("planner.url and planner.model belong together: set both or neither")
+        if self.url is not None and not self.url.startswith(("http://", "https://")):
+            raise ValueError("planner.url begins with http:// or https://")
+        return self
+
+
 class RaySettings(_Section):
     address: str | None = Field(None, description="an existing cluster; unset: a local one")
     port: int = Field(8733, ge=1, le=65535, description="GCS port of the local cluster")
@@ -192,6 +213,7 @@ class Settings(_Section):
     forget: ForgetSettings = ForgetSettings()
     serve: ServeSettings = ServeSettings()
     selection: SelectionSettings = SelectionSettings()
+    planner: PlannerSettings = PlannerSettings()
     ray: RaySettings = RaySettings()
 
     @property

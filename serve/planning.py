@@ -1,38 +1,51 @@
-"""What the stores are asked before a plan is made: the editions there are, and whether anything
-fits what a question only hints at ("according to the changelog")."""
+"""What is asked before a plan is made: which editions there are, whether anything fits what a
+question only hints at ("according to the changelog"), and a language model, where there is one."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 
+from cluster.errors import ModelError
 from cluster.filters import Filter
 from cluster.model import Scope
 from cluster.stores.protocols import Ledger
 from serve.plan.constraints import find_constraints
 from serve.plan.filter_json import joined
+from serve.plan.llm import LanguageModelPlanner
 from serve.plan.question import Known, Question
+from serve.plan.suggestion import Suggestion
 from serve.plan.times import find_times, zone_named
 from serve.plan.versions import KnownEdition
 from serve.short_lived import ShortLived
+
+SUGGESTION_SHARE = 0.4
+"""Of a question's time, what a language model may take of it at most."""
 
 LOOK_S = 0.15
 """Time to look whether something fits a hint; it does not count where that takes longer."""
 
 
 async def known_for(
-    question: Question, ledger: Ledger, editions: ShortLived[Scope, list[KnownEdition]]
+    question: Question,
+    ledger: Ledger,
+    editions: ShortLived[Scope, list[KnownEdition]],
+    *,
+    planner: LanguageModelPlanner | None = None,
 ) -> Known:
     """Raises the ledger's errors. Most questions hint at nothing, and cost no look."""
-    known, fitting = await asyncio.gather(
-        editions.get(question.scope), fitting_hints(question, ledger)
+    known, (suggestion, notes) = await asyncio.gather(
+        editions.get(question.scope), _suggested(question, planner)
     )
-    return Known(editions=known, fitting=fitting)
+    hints = [*_hints(question), *_narrowing(suggestion)]
+    fitting = await fitting_hints(question, ledger, hints)
+    return Known(editions=known, fitting=fitting, suggestion=suggestion, notes=notes)
 
 
-async def fitting_hints(question: Question, ledger: Ledger) -> frozenset[Filter]:
-    """Of the filters that the question only hints at, those that something visible fits."""
-    hints = _hints(question)
+async def fitting_hints(
+    question: Question, ledger: Ledger, hints: Sequence[Filter]
+) -> frozenset[Filter]:
+    """Those filters that something visible fits, of what the caller's own filter leaves."""
     if not hints:
         return frozenset()
     try:
@@ -46,6 +59,31 @@ async def fitting_hints(question: Question, ledger: Ledger) -> frozenset[Filter]
     except TimeoutError:
         return frozenset()
     return frozenset(hint for hint, (page, _) in zip(hints, found, strict=True) if page)
+
+
+async def _suggested(
+    question: Question, planner: LanguageModelPlanner | None
+) -> tuple[Suggestion | None, tuple[str, ...]]:
+    """A suggestion, and notes on it; without one the rules plan alone. One that comes too late
+    for this question is there for the next."""
+    if planner is None:
+        return None, ()
+    within_s = SUGGESTION_SHARE * question.deadline_s
+    try:
+        async with asyncio.timeout(within_s):
+            suggestion = await planner.suggest(question)
+    except TimeoutError:
+        return None, (f"language model: no answer within {within_s:g} s; planned by rules alone",)
+    except ModelError as error:
+        return None, (f"language model: {error}; planned by rules alone",)
+    if suggestion == Suggestion():
+        return None, ()
+    return suggestion, ("planned with suggestions of the language model",)
+
+
+def _narrowing(suggestion: Suggestion | None) -> tuple[Filter, ...]:
+    where = suggestion.where if suggestion is not None else None
+    return (where,) if where is not None else ()
 
 
 def _hints(question: Question) -> Sequence[Filter]:

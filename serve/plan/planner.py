@@ -17,6 +17,7 @@ from serve.plan.intent import channels_for, followed, intents_of
 from serve.plan.kinds import with_kinds
 from serve.plan.plan import MAX_TIMES, Editions, QueryPlan
 from serve.plan.question import Known, Question
+from serve.plan.suggestion import taken_up
 from serve.plan.times import find_times, zone_named
 from serve.plan.versions import EDITION_FIELDS, choose_editions, edition_filter
 
@@ -101,6 +102,13 @@ def read_intent(plan: QueryPlan, _question: Question, _known: Known) -> QueryPla
     return replace(plan, intents=intents_of(plan.topic))
 
 
+def take_suggestion(plan: QueryPlan, _question: Question, known: Known) -> QueryPlan:
+    plan = replace(plan, notes=(*plan.notes, *known.notes))
+    if known.suggestion is None:
+        return plan
+    return taken_up(plan, known.suggestion, fitting=known.fitting)
+
+
 def follow_intent(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan:
     return followed(plan)
 
@@ -126,9 +134,10 @@ RULES: tuple[Rule, ...] = (
     read_constraints,
     read_words,
     find_exact_terms,
+    read_intent,
+    take_suggestion,
     pick_editions,
     pick_kinds,
-    read_intent,
     pick_channels,
     follow_intent,
     look_deep_enough,

@@ -12,6 +12,7 @@ from rerank.fusion import FusionMethod
 from rerank.kinds import KindBudget
 from rerank.reranker import USUAL_RERANK, RerankPlan
 from rerank.selection import USUAL_SELECTION, SelectionPlan
+from serve.plan.suggestion import Suggestion
 from serve.plan.versions import KnownEdition
 
 
@@ -39,8 +40,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What the rules may know of the stored data: its editions, and of the filters that a
-    question only hints at, those that something visible fits."""
+    """What the rules may know beside the question: the stored editions; of the filters that a
+    question only hints at, those that something visible fits; what a language model suggests,
+    and notes on that."""
 
     editions: Sequence[KnownEdition] = ()
     fitting: frozenset[Filter] = frozenset()
+    suggestion: Suggestion | None = None
+    notes: tuple[str, ...] = ()
