@@ -18,21 +18,12 @@ SET client_min_messages = warning;
 SET row_security = off;
 
 --
--- Name: first_word(text); Type: FUNCTION; Schema: public; Owner: -
---
-
-CREATE FUNCTION public.first_word(name text) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN "substring"(lower((name COLLATE "C")), '^[^ \t 　(（<\[【「]*'::text);
-
-
---
 -- Name: folded_name(text); Type: FUNCTION; Schema: public; Owner: -
 --
 
 CREATE FUNCTION public.folded_name(name text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN lower((name COLLATE "C"));
+    RETURN "left"(lower((name COLLATE "C")), 200);
 
 
 --
@@ -662,7 +653,7 @@ INSERT INTO public.embeddings VALUES ('f45e0af9cf34c5d565350b726b98aa2095aa7150f
 -- Data for Name: generations; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.generations VALUES ('test-encoder', 8, '{"model": "test", "centred": "no"}', true, '2026-11-30 18:56:23.845039+00', NULL, NULL, NULL, NULL, DEFAULT);
+INSERT INTO public.generations VALUES ('test-encoder', 8, '{"model": "test", "centred": "no"}', true, '2026-11-30 19:26:25.324573+00', NULL, NULL, NULL, NULL, DEFAULT);
 
 
 --
@@ -675,17 +666,17 @@ INSERT INTO public.generations VALUES ('test-encoder', 8, '{"model": "test", "ce
 -- Data for Name: outbox; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (6, 'chk_bjmnbqamvjg2bzixo2smvjgtce', 'rev_czeej7equssxubqhrfxjxl7g2i', 6, 'upsert', '2026-11-30 18:56:23.952251+00', 'harbour', NULL, 0, NULL, NULL, NULL);
-INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (8, 'chk_lbf4cqxyxivws6hq2ql22byt7u', 'rev_24thhlmwkgbdvbv5e3lrpqli44', 8, 'upsert', '2026-11-30 18:56:23.952261+00', 'harbour', NULL, 0, NULL, NULL, NULL);
-INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (11, 'chk_zsfixbvw4yivdxopmrjybiyryy', 'rev_kartlu2s4bovvyeyadbpkietpu', 11, 'upsert', '2026-11-30 18:56:23.952272+00', 'harbour', NULL, 0, NULL, NULL, NULL);
-INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (12, 'chk_2fr7m24nnme2qwl6wkwrke74um', 'rev_4dp74clbi4o3b7tm3aztdxbsau', 12, 'upsert', '2026-11-30 18:56:24.055212+00', 'harbour', NULL, 0, NULL, NULL, NULL);
-INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (13, 'chk_fsiwsueflurylyzxcrehdvmbou', 'rev_4dp74clbi4o3b7tm3aztdxbsau', 13, 'upsert', '2026-11-30 18:56:24.055237+00', 'harbour', NULL, 0, NULL, NULL, NULL);
-INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (14, 'chk_26br6bndfifc427uzxuq3xmfgy', 'rev_w547dbatjglib7yv35yaan4zki', 14, 'delete', '2026-11-30 18:56:24.064061+00', 'harbour', NULL, 0, NULL, NULL, NULL);
-INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (5, 'chk_b4hcucehrqxyxfbmtjhaeucfsm', 'rev_w547dbatjglib7yv35yaan4zki', 15, 'delete', '2026-11-30 18:56:23.952247+00', 'harbour', NULL, 0, NULL, NULL, NULL);
-INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (16, 'chk_eccz3z7i32gfymzs7cg6ts65ke', 'rev_rl2w2bmaacrv2a44bleqkjbiom', 16, 'upsert', '2026-11-30 18:56:24.115984+00', 'harbour', NULL, 0, NULL, NULL, NULL);
-INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (17, 'chk_xrm4hy6orpwv4jyr2fqisaflay', 'rev_rl2w2bmaacrv2a44bleqkjbiom', 17, 'upsert', '2026-11-30 18:56:24.116008+00', 'harbour', NULL, 0, NULL, NULL, NULL);
-INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (18, 'chk_af3cgylonfovr6qsbmxnd6i4au', 'rev_6aeex656h2rl4ecyphqjyzyrqu', 18, 'delete', '2026-11-30 18:56:24.135769+00', 'harbour', NULL, 0, NULL, NULL, NULL);
-INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (9, 'chk_mngg6pjwtuc7kuwzg2qfwba734', 'rev_6aeex656h2rl4ecyphqjyzyrqu', 19, 'delete', '2026-11-30 18:56:23.952265+00', 'harbour', NULL, 0, NULL, NULL, NULL);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (6, 'chk_bjmnbqamvjg2bzixo2smvjgtce', 'rev_czeej7equssxubqhrfxjxl7g2i', 6, 'upsert', '2026-11-30 19:26:25.371304+00', 'harbour', NULL, 0, NULL, NULL, NULL);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (8, 'chk_lbf4cqxyxivws6hq2ql22byt7u', 'rev_24thhlmwkgbdvbv5e3lrpqli44', 8, 'upsert', '2026-11-30 19:26:25.371311+00', 'harbour', NULL, 0, NULL, NULL, NULL);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (11, 'chk_zsfixbvw4yivdxopmrjybiyryy', 'rev_kartlu2s4bovvyeyadbpkietpu', 11, 'upsert', '2026-11-30 19:26:25.371322+00', 'harbour', NULL, 0, NULL, NULL, NULL);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (12, 'chk_2fr7m24nnme2qwl6wkwrke74um', 'rev_4dp74clbi4o3b7tm3aztdxbsau', 12, 'upsert', '2026-11-30 19:26:25.420721+00', 'harbour', NULL, 0, NULL, NULL, NULL);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (13, 'chk_fsiwsueflurylyzxcrehdvmbou', 'rev_4dp74clbi4o3b7tm3aztdxbsau', 13, 'upsert', '2026-11-30 19:26:25.42075+00', 'harbour', NULL, 0, NULL, NULL, NULL);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (14, 'chk_26br6bndfifc427uzxuq3xmfgy', 'rev_w547dbatjglib7yv35yaan4zki', 14, 'delete', '2026-11-30 19:26:25.437725+00', 'harbour', NULL, 0, NULL, NULL, NULL);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (5, 'chk_b4hcucehrqxyxfbmtjhaeucfsm', 'rev_w547dbatjglib7yv35yaan4zki', 15, 'delete', '2026-11-30 19:26:25.371299+00', 'harbour', NULL, 0, NULL, NULL, NULL);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (16, 'chk_eccz3z7i32gfymzs7cg6ts65ke', 'rev_rl2w2bmaacrv2a44bleqkjbiom', 16, 'upsert', '2026-11-30 19:26:25.465576+00', 'harbour', NULL, 0, NULL, NULL, NULL);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (17, 'chk_xrm4hy6orpwv4jyr2fqisaflay', 'rev_rl2w2bmaacrv2a44bleqkjbiom', 17, 'upsert', '2026-11-30 19:26:25.465614+00', 'harbour', NULL, 0, NULL, NULL, NULL);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (18, 'chk_af3cgylonfovr6qsbmxnd6i4au', 'rev_6aeex656h2rl4ecyphqjyzyrqu', 18, 'delete', '2026-11-30 19:26:25.479179+00', 'harbour', NULL, 0, NULL, NULL, NULL);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (9, 'chk_mngg6pjwtuc7kuwzg2qfwba734', 'rev_6aeex656h2rl4ecyphqjyzyrqu', 19, 'delete', '2026-11-30 19:26:25.371315+00', 'harbour', NULL, 0, NULL, NULL, NULL);
 
 
 --
@@ -723,7 +714,7 @@ INSERT INTO public.revisions VALUES ('rev_apfavhkq6r2loxkmxez4otesxa', 'doc_ugzg
 INSERT INTO public.revisions VALUES ('rev_w547dbatjglib7yv35yaan4zki', 'doc_zkml7fps3t7ez2mrq2rtnik7ge', 'harbour', NULL, NULL, 'document', 'docs', 'install.md', '2.0', '2.0', 'file:///install.md?2.0', 'ea2eeae7e748426fa2d65f5a5538f08a5a3d07fa57812eb216a87b559bc8799c', 'text/markdown', '6c4d56e14ae88b32c73fd835236417aa99b63c1e89e01d779a9a2f76aff4a8ac', 'Run two commands. The second one checks the service.', '6c4d56e14ae88b32c73fd835236417aa99b63c1e89e01d779a9a2f76aff4a8ac', 'Installing', NULL, 'en', 'unknown', NULL, NULL, NULL, 'beacon', '2.0', NULL, 0, NULL, 'clue', '{}', '{}', NULL, NULL, NULL, NULL, NULL, 'test-encoder', 'run-1', 2, 'chk_26br6bndfifc427uzxuq3xmfgy', 'superseded', true, 2, '2026-05-01 12:00:00+00', '2026-05-02 00:00:00+00', DEFAULT);
 INSERT INTO public.revisions VALUES ('rev_4dp74clbi4o3b7tm3aztdxbsau', 'doc_zkml7fps3t7ez2mrq2rtnik7ge', 'harbour', NULL, NULL, 'document', 'docs', 'install.md', '2.0', '2.0', 'file:///install.md?2.0', '4847d0fde852c0c00fa1168c2b160c3a8c31ade03fce04423de5e6c76898ecc8', 'text/markdown', '0b56a262cbc82247c4ceba6689b00e7249a918b84525a725bcbaef75f303cc26', 'Run one command. It unpacks, starts and checks the service.', '0b56a262cbc82247c4ceba6689b00e7249a918b84525a725bcbaef75f303cc26', 'Installing', NULL, 'en', 'unknown', NULL, NULL, NULL, 'beacon', '2.0', NULL, 0, NULL, 'clue', '{}', '{}', NULL, NULL, NULL, NULL, NULL, 'test-encoder', 'run-1', 2, 'chk_2fr7m24nnme2qwl6wkwrke74um', 'visible', true, 7, '2026-05-02 00:00:00+00', NULL, DEFAULT);
 INSERT INTO public.revisions VALUES ('rev_rl2w2bmaacrv2a44bleqkjbiom', 'doc_huezjljvpous3lscuvfqculoj4', 'harbour', NULL, NULL, 'document', 'docs', 'draft.md', '', '', 'file:///draft.md?', 'cc59bceff55ea84d131bf4a018422dc1b7b5d419be729c11cfadd432cda12ae6', 'text/markdown', '103c4fa816e16a1520f1f1aa6088090addb02e4de7b0f2cd219b9ca3c1d3e99c', 'Not yet shown. 尚未发布。', '103c4fa816e16a1520f1f1aa6088090addb02e4de7b0f2cd219b9ca3c1d3e99c', '', NULL, 'en', 'unknown', NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 'clue', '{}', '{}', NULL, NULL, NULL, NULL, NULL, 'test-encoder', 'run-1', 2, 'chk_eccz3z7i32gfymzs7cg6ts65ke', 'pending', true, 8, '2026-05-02 00:00:00+00', NULL, DEFAULT);
-INSERT INTO public.revisions VALUES ('rev_6aeex656h2rl4ecyphqjyzyrqu', 'doc_ffq6u4k2ip2kkbmen76rp2ipdq', 'harbour', NULL, NULL, 'document', 'docs', 'gone.md', '', '', 'file:///gone.md?', '3233e2fe3b9a3ce86d56d32516771b77c11180d0215a2ea8a0571177aa7b2203', 'text/markdown', 'b36e90b72aaea7bf3ec374e9eeddbccb1741b9b506b671897d0a74ade5cafa5b', '', 'b36e90b72aaea7bf3ec374e9eeddbccb1741b9b506b671897d0a74ade5cafa5b', '', NULL, 'en', 'unknown', NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 'clue', '{}', '{}', NULL, NULL, NULL, NULL, NULL, 'test-encoder', 'run-1', 2, 'chk_af3cgylonfovr6qsbmxnd6i4au', 'deleted', false, 5, '2026-05-01 12:00:00+00', '2026-11-30 18:56:24.146228+00', DEFAULT);
+INSERT INTO public.revisions VALUES ('rev_6aeex656h2rl4ecyphqjyzyrqu', 'doc_ffq6u4k2ip2kkbmen76rp2ipdq', 'harbour', NULL, NULL, 'document', 'docs', 'gone.md', '', '', 'file:///gone.md?', '3233e2fe3b9a3ce86d56d32516771b77c11180d0215a2ea8a0571177aa7b2203', 'text/markdown', 'b36e90b72aaea7bf3ec374e9eeddbccb1741b9b506b671897d0a74ade5cafa5b', '', 'b36e90b72aaea7bf3ec374e9eeddbccb1741b9b506b671897d0a74ade5cafa5b', '', NULL, 'en', 'unknown', NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 'clue', '{}', '{}', NULL, NULL, NULL, NULL, NULL, 'test-encoder', 'run-1', 2, 'chk_af3cgylonfovr6qsbmxnd6i4au', 'deleted', false, 5, '2026-05-01 12:00:00+00', '2026-11-30 19:26:25.498556+00', DEFAULT);
 
 
 --
@@ -744,16 +735,16 @@ INSERT INTO public.runs VALUES ('run-1', 'harbour', '{"source": "docs", "说明"
 -- Data for Name: schema_migrations; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.schema_migrations VALUES (1, '0001_ledger.sql', '2026-11-30 18:56:23.120087+00');
-INSERT INTO public.schema_migrations VALUES (2, '0002_outbox.pre.sql', '2026-11-30 18:56:23.191616+00');
-INSERT INTO public.schema_migrations VALUES (3, '0003_forgetting.pre.sql', '2026-11-30 18:56:23.379985+00');
-INSERT INTO public.schema_migrations VALUES (4, '0004_generations.pre.sql', '2026-11-30 18:56:23.435148+00');
-INSERT INTO public.schema_migrations VALUES (5, '0005_reconcile.pre.sql', '2026-11-30 18:56:23.530607+00');
-INSERT INTO public.schema_migrations VALUES (6, '0006_by_origin.pre.sql', '2026-11-30 18:56:23.540678+00');
-INSERT INTO public.schema_migrations VALUES (7, '0007_forget_owner.pre.sql', '2026-11-30 18:56:23.553891+00');
-INSERT INTO public.schema_migrations VALUES (8, '0008_token_vectors.pre.sql', '2026-11-30 18:56:23.565412+00');
-INSERT INTO public.schema_migrations VALUES (9, '0009_usage.pre.sql', '2026-11-30 18:56:23.698587+00');
-INSERT INTO public.schema_migrations VALUES (10, '0010_lookups.pre.sql', '2026-11-30 18:56:23.764575+00');
+INSERT INTO public.schema_migrations VALUES (1, '0001_ledger.sql', '2026-11-30 19:26:25.148597+00');
+INSERT INTO public.schema_migrations VALUES (2, '0002_outbox.pre.sql', '2026-11-30 19:26:25.17818+00');
+INSERT INTO public.schema_migrations VALUES (3, '0003_forgetting.pre.sql', '2026-11-30 19:26:25.212672+00');
+INSERT INTO public.schema_migrations VALUES (4, '0004_generations.pre.sql', '2026-11-30 19:26:25.222621+00');
+INSERT INTO public.schema_migrations VALUES (5, '0005_reconcile.pre.sql', '2026-11-30 19:26:25.237569+00');
+INSERT INTO public.schema_migrations VALUES (6, '0006_by_origin.pre.sql', '2026-11-30 19:26:25.241078+00');
+INSERT INTO public.schema_migrations VALUES (7, '0007_forget_owner.pre.sql', '2026-11-30 19:26:25.243357+00');
+INSERT INTO public.schema_migrations VALUES (8, '0008_token_vectors.pre.sql', '2026-11-30 19:26:25.246002+00');
+INSERT INTO public.schema_migrations VALUES (9, '0009_usage.pre.sql', '2026-11-30 19:26:25.273154+00');
+INSERT INTO public.schema_migrations VALUES (10, '0010_lookups.pre.sql', '2026-11-30 19:26:25.289634+00');
 
 
 --
@@ -1092,7 +1083,7 @@ ALTER TABLE ONLY public.usage_events
 -- Name: chunks_by_heading; Type: INDEX; Schema: public; Owner: -
 --
 
-CREATE INDEX chunks_by_heading ON public.chunks USING btree (hashtextextended(public.first_word(heading_path[cardinality(heading_path)]), (0)::bigint)) WHERE (cardinality(heading_path) > 0);
+CREATE INDEX chunks_by_heading ON public.chunks USING btree (public.folded_name(heading_path[cardinality(heading_path)])) WHERE (cardinality(heading_path) > 0);
 
 
 --
@@ -1204,7 +1195,7 @@ CREATE INDEX revisions_by_tag ON public.revisions USING gin (tags) WHERE ((state
 -- Name: revisions_by_title; Type: INDEX; Schema: public; Owner: -
 --
 
-CREATE INDEX revisions_by_title ON public.revisions USING btree (tenant, hashtextextended(public.first_word(title), (0)::bigint)) WHERE ((state = 'visible'::text) AND (title <> ''::text));
+CREATE INDEX revisions_by_title ON public.revisions USING btree (tenant, public.folded_name(title)) WHERE ((state = 'visible'::text) AND (title <> ''::text));
 
 
 --

@@ -9,7 +9,7 @@ from cluster.errors import InvalidRequest
 from cluster.filters import Filter, scoped
 from cluster.model import Scope
 from cluster.stores.checks import require, require_limit, storable
-from cluster.stores.names import BREAKS
+from cluster.stores.names import ranges_of
 from cluster.stores.postgres.filters import render
 from cluster.stores.postgres.statements import Connection, Statements
 from cluster.stores.protocols.lookups import Beside, Named
@@ -65,7 +65,14 @@ class PostgresLookups:
         limit: int,
     ) -> list[Named]:
         kept = [one for one in require(names, "names") if one and storable(one)]
-        asked: dict[str, object] = {"names": kept, "breaks": BREAKS, "limit": require_limit(limit)}
+        ranges = ranges_of(kept)
+        asked: dict[str, object] = {
+            "names": [name for name, _, _ in ranges],
+            "lows": [low for _, low, _ in ranges],
+            "highs": [high for _, _, high in ranges],
+            "tags": kept,
+            "limit": require_limit(limit),
+        }
         return [
             Named(id=found, name=name, whole=whole)
             for found, name, whole in await self._rows(statement, scope, asked, where=where)

@@ -72,9 +72,6 @@ CREATE TRIGGER revisions_removed AFTER DELETE ON revisions
     REFERENCING OLD TABLE AS changed FOR EACH STATEMENT
     EXECUTE FUNCTION note_changed_revisions();
 
--- A name is looked up by its first word, and compared as a whole afterwards; as in
--- `cluster.stores.names`.
+-- The beginning of a heading or title, by which names are looked up; as in `cluster.stores.names`.
 CREATE FUNCTION folded_name(name text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN lower(name COLLATE "C");
-CREATE FUNCTION first_word(name text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN substring(lower(name COLLATE "C") FROM E'^[^ \\t\u00A0\u3000(（<\\[【「]*');
+    RETURN left(lower(name COLLATE "C"), 200);

@@ -2,11 +2,11 @@
 -- try that was broken off left behind is not valid.
 DROP INDEX CONCURRENTLY IF EXISTS chunks_by_heading;
 CREATE INDEX CONCURRENTLY chunks_by_heading ON chunks
-    (hashtextextended(first_word(heading_path[cardinality(heading_path)]), 0))
+    (folded_name(heading_path[cardinality(heading_path)]) COLLATE "C")
     WHERE cardinality(heading_path) > 0;
 DROP INDEX CONCURRENTLY IF EXISTS revisions_by_title;
 CREATE INDEX CONCURRENTLY revisions_by_title ON revisions
-    (tenant, hashtextextended(first_word(title), 0))
+    (tenant, folded_name(title) COLLATE "C")
     WHERE state = 'visible' AND title <> '';
 DROP INDEX CONCURRENTLY IF EXISTS revisions_by_tag;
 CREATE INDEX CONCURRENTLY revisions_by_tag ON revisions USING gin (tags)

@@ -1,32 +1,28 @@
 -- name: headed, reads
 -- From the names on, step by step; OFFSET 0 keeps the planner from turning the steps around.
 WITH asked AS MATERIALIZED (
-    SELECT DISTINCT folded_name(n.name) AS name, hashtextextended(first_word(n.name), 0) AS first
-    FROM unnest(%(names)s::text[]) AS n(name)
+    SELECT n.name, n.low, n.high
+    FROM unnest(%(names)s::text[], %(lows)s::text[], %(highs)s::text[]) AS n(name, low, high)
 ), found AS MATERIALIZED (
-    SELECT asked.name, h.heading, h.chunk_id, h.revision_id
+    SELECT asked.name, asked.low = asked.name AS whole, h.chunk_id, h.revision_id
     FROM asked
     CROSS JOIN LATERAL (
-        SELECT c.chunk_id, c.revision_id,
-               folded_name(c.heading_path[cardinality(c.heading_path)]) AS heading
+        SELECT c.chunk_id, c.revision_id
         FROM chunks c
         WHERE cardinality(c.heading_path) > 0
-          AND hashtextextended(first_word(c.heading_path[cardinality(c.heading_path)]), 0)
-              = asked.first
+          AND folded_name(c.heading_path[cardinality(c.heading_path)]) COLLATE "C" >= asked.low
+          AND folded_name(c.heading_path[cardinality(c.heading_path)]) COLLATE "C" < asked.high
         OFFSET 0
     ) AS h
-    WHERE h.heading = asked.name
-       OR (starts_with(h.heading, asked.name)
-           AND position(substr(h.heading, length(asked.name) + 1, 1) IN %(breaks)s) > 0)
 ), best AS (
-    SELECT DISTINCT ON (found.chunk_id) found.chunk_id, found.name,
-           found.heading = found.name AS whole, r.newest_edition, r.authority
+    SELECT DISTINCT ON (found.chunk_id) found.chunk_id, found.name, found.whole,
+           r.newest_edition, r.authority
     FROM found
     CROSS JOIN LATERAL (
         SELECT * FROM revisions v WHERE v.revision_id = found.revision_id OFFSET 0
     ) AS r
     WHERE r.state = 'visible' /* where */
-    ORDER BY found.chunk_id, (found.heading = found.name) DESC, found.name
+    ORDER BY found.chunk_id, found.whole DESC, found.name
 )
 SELECT best.chunk_id, best.name, best.whole FROM best
 ORDER BY best.whole DESC, best.newest_edition DESC, best.authority DESC, best.chunk_id
@@ -34,25 +30,28 @@ LIMIT %(limit)s
 
 -- name: titled, reads
 WITH asked AS MATERIALIZED (
-    SELECT DISTINCT folded_name(n.name) AS name, hashtextextended(first_word(n.name), 0) AS first
-    FROM unnest(%(names)s::text[]) AS n(name)
+    SELECT n.name, n.low, n.high
+    FROM unnest(%(names)s::text[], %(lows)s::text[], %(highs)s::text[]) AS n(name, low, high)
 ), found AS (
-    SELECT r.document_id, asked.name, folded_name(r.title) = asked.name AS whole
+    SELECT r.document_id, asked.name, asked.low = asked.name AS whole
     FROM asked
-    JOIN revisions r
-      ON r.tenant = %(tenant)s AND hashtextextended(first_word(r.title), 0) = asked.first
-    WHERE r.title <> '' AND r.state = 'visible'
-      AND (folded_name(r.title) = asked.name
-           OR (starts_with(folded_name(r.title), asked.name)
-               AND position(substr(r.title, length(asked.name) + 1, 1) IN %(breaks)s) > 0))
-      /* where */
+    CROSS JOIN LATERAL (
+        SELECT * FROM revisions v
+        WHERE v.tenant = %(tenant)s AND v.state = 'visible' AND v.title <> ''
+          AND folded_name(v.title) COLLATE "C" >= asked.low
+          AND folded_name(v.title) COLLATE "C" < asked.high
+        OFFSET 0
+    ) AS r
+    WHERE true /* where */
     UNION ALL
     SELECT r.document_id, folded_name(tag.name), true
-    FROM revisions r
+    FROM (
+        SELECT * FROM revisions v
+        WHERE v.state = 'visible' AND v.tags <> '{}' AND v.tags && %(tags)s::text[]
+        OFFSET 0
+    ) AS r
     CROSS JOIN LATERAL unnest(r.tags) AS tag(name)
-    WHERE r.tenant = %(tenant)s AND r.state = 'visible' AND r.tags <> '{}'
-      AND r.tags && %(names)s::text[] AND tag.name = ANY(%(names)s::text[])
-      /* where */
+    WHERE tag.name = ANY(%(tags)s::text[]) /* where */
 ), best AS (
     SELECT DISTINCT ON (found.document_id) found.* FROM found
     ORDER BY found.document_id, found.whole DESC, found.name

@@ -4,10 +4,13 @@
 -- afterwards, by another statement, is as of now.
 SELECT d.document_id
 FROM documents d
-WHERE d.document_id IN (
-    SELECT r.document_id
-    FROM chunks c JOIN revisions r ON r.revision_id = c.revision_id
-    WHERE c.chunk_id = ANY(%(ids)s::text[]) AND r.tenant = ANY(%(tenants)s::text[]))
+WHERE d.document_id = ANY(ARRAY(
+    SELECT DISTINCT r.document_id
+    FROM (SELECT c.revision_id FROM chunks c WHERE c.chunk_id = ANY(%(ids)s::text[]) OFFSET 0) AS c
+    CROSS JOIN LATERAL (
+        SELECT v.document_id, v.tenant FROM revisions v WHERE v.revision_id = c.revision_id OFFSET 0
+    ) AS r
+    WHERE r.tenant = ANY(%(tenants)s::text[])))
 FOR KEY SHARE SKIP LOCKED
 
 -- name: add_shown
@@ -16,21 +19,31 @@ WITH asked AS (
     FROM unnest(%(chunks)s::text[], %(tenants)s::text[], %(owners)s::text[], %(times)s::bigint[])
          AS n(chunk_id, tenant, owner, times)
     GROUP BY n.chunk_id, n.tenant, n.owner
+), kept AS MATERIALIZED (
+    SELECT c.chunk_id, r.document_id, r.tenant
+    FROM (SELECT x.chunk_id, x.revision_id FROM chunks x
+          WHERE x.chunk_id = ANY(%(chunks)s::text[]) OFFSET 0) AS c
+    CROSS JOIN LATERAL (
+        SELECT v.document_id, v.tenant, v.state FROM revisions v
+        WHERE v.revision_id = c.revision_id OFFSET 0
+    ) AS r
+    WHERE r.state IN ('visible', 'superseded') AND r.document_id = ANY(%(held)s::text[])
 )
 INSERT INTO usage_counts (chunk_id, owner, document_id, tenant, shown)
-SELECT asked.chunk_id, asked.owner, r.document_id, r.tenant, asked.times
-FROM asked
-JOIN chunks c ON c.chunk_id = asked.chunk_id
-JOIN revisions r ON r.revision_id = c.revision_id AND r.tenant = asked.tenant
- AND r.state IN ('visible', 'superseded') AND r.document_id = ANY(%(held)s::text[])
+SELECT asked.chunk_id, asked.owner, kept.document_id, kept.tenant, asked.times
+FROM asked JOIN kept ON kept.chunk_id = asked.chunk_id AND kept.tenant = asked.tenant
 ORDER BY asked.chunk_id, asked.owner
 ON CONFLICT (chunk_id, owner) DO UPDATE SET shown = usage_counts.shown + EXCLUDED.shown
 
 -- name: held, reads
 SELECT c.chunk_id, r.document_id
-FROM chunks c
-JOIN revisions r ON r.revision_id = c.revision_id
-WHERE c.chunk_id = ANY(%(ids)s::text[]) AND r.document_id = ANY(%(held)s::text[])
+FROM (SELECT x.chunk_id, x.revision_id FROM chunks x
+      WHERE x.chunk_id = ANY(%(ids)s::text[]) OFFSET 0) AS c
+CROSS JOIN LATERAL (
+    SELECT v.document_id, v.tenant, v.owner, v.state FROM revisions v
+    WHERE v.revision_id = c.revision_id OFFSET 0
+) AS r
+WHERE r.document_id = ANY(%(held)s::text[])
   AND r.state IN ('visible', 'superseded')
   AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
 
