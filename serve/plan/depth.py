@@ -13,6 +13,7 @@ from serve.plan.plan import MAX_CANDIDATES, ChannelPlan, QueryPlan
 
 ONE_CONVERSATION = frozenset({"conversation", "session"})
 RANKED_CHANNELS = ("semantic", "keyword")
+CONVERSATION_CANDIDATES = 600
 TIMED_CANDIDATES = 150
 
 
@@ -20,7 +21,7 @@ def deep_enough(plan: QueryPlan) -> QueryPlan:
     """Longer lists from the channels that rank by content; never shorter ones."""
     least = 0
     if inside_one_conversation(plan.where):
-        least = MAX_CANDIDATES
+        least = CONVERSATION_CANDIDATES
     elif any(time.placed for time in plan.times):
         least = TIMED_CANDIDATES
     return replace(plan, channels=tuple(_deep(each, least) for each in plan.channels))

@@ -8,8 +8,7 @@ import pytest
 
 from cluster.filters import AllOf, AnyOf, Eq, Filter
 from cluster.model import Scope
-from serve.plan.depth import TIMED_CANDIDATES, inside_one_conversation
-from serve.plan.plan import MAX_CANDIDATES
+from serve.plan.depth import CONVERSATION_CANDIDATES, TIMED_CANDIDATES, inside_one_conversation
 from serve.plan.planner import Known, Question, plan_question
 
 HERE = Eq("conversation", "c1")
@@ -31,7 +30,11 @@ def limits(text: str, *, where: Filter | None = None, limit: int = 5) -> dict[st
 
 def test_every_turn_of_one_conversation_is_looked_at() -> None:
     deep = limits("where did we go", where=AllOf((Eq("kind", "turn"), HERE)))
-    assert deep == {"semantic": MAX_CANDIDATES, "keyword": MAX_CANDIDATES, "recent": 20}
+    assert deep == {
+        "semantic": CONVERSATION_CANDIDATES,
+        "keyword": CONVERSATION_CANDIDATES,
+        "recent": 20,
+    }
 
 
 def test_a_question_about_a_time_looks_deeper() -> None:
