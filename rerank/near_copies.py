@@ -28,6 +28,7 @@ from cluster.text.shingles import Shingles, jaccard, shingles, words_of
 from cluster.text.versions import version_key
 from rerank.dedup import Block, Copy
 from rerank.hard_words import is_hard, is_neutral, is_number, stem_of
+from rerank.replaced_values import differ_in_fact
 
 SIMILAR = 0.85
 RETOLD = 0.75
@@ -252,7 +253,7 @@ def _without_retold(blocks: Sequence[Block]) -> list[Block]:
     for at, block in enumerate(blocks):
         for other, source in enumerate(blocks):
             share = retold_share(block, source) if other not in gone else 0.0
-            if share >= RETOLD:
+            if share >= RETOLD and not _differ(block, source):
                 gone.add(at)
                 sources[other] += [*_retold(block, share), *sources.pop(at, [])]
                 break
@@ -261,6 +262,14 @@ def _without_retold(blocks: Sequence[Block]) -> list[Block]:
         for at, block in enumerate(blocks)
         if at not in gone
     ]
+
+
+def _differ(block: Block, source: Block) -> bool:
+    """With another value in the same place it is no retelling but another statement."""
+    one, other = (
+        "\n".join(passage.chunk.text for passage in each.passages) for each in (block, source)
+    )
+    return differ_in_fact(one, other)
 
 
 def _retold(block: Block, share: float) -> list[Copy]:

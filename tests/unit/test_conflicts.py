@@ -15,14 +15,13 @@ from cluster.model import Metadata
 from rerank.citations import CitedPassage, cite
 from rerank.conflicts import (
     Conflict,
-    Difference,
     conflicts_in,
-    differ_in_fact,
     difference_of,
     order_by_winners,
     with_conflicts,
 )
 from rerank.dedup import Block
+from rerank.replaced_values import Difference, differ_in_fact
 
 QUESTION = "How many lamps does the harbour of Ostmark have?"
 ONE = "The old harbour of Ostmark was rebuilt after the storm and has 340 lamps along its quay."
