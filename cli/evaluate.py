@@ -28,6 +28,7 @@ from eval.measure import Advanced, Request, chosen_sets, corpus_file, measure
 from eval.noise import Noisy, with_noise
 from eval.noise import compare as compare_noise
 from eval.open import open_service
+from eval.report import Measured, render
 from eval.results import Results
 from eval.scores import SetScores, score, summary
 from eval.sets import EvalSet
@@ -83,6 +84,9 @@ def evaluate(
         bool, typer.Option("--write-baseline", help="Keep these figures as the baseline.")
     ] = False,
     baselines: Annotated[Path, typer.Option(help="Where baselines are kept.")] = BASELINES,
+    report: Annotated[
+        Path | None, typer.Option(help="Write all of it as one HTML page to this file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """How good is each stage, and what is shown in the end, on the sets you name?
@@ -116,6 +120,9 @@ def evaluate(
     if not found:
         raise InvalidRequest(f"no set is known in {data}; name the folders of those to measure")
     _tell(found, worths, noisy, as_json=as_json)
+    if report is not None:
+        page = render(Measured(sets=found, worths=worths, noisy=noisy))
+        report.write_text(page, encoding="utf-8")
     if any(scores.failures for scores in found):
         _tell_failures(found)
         raise typer.Exit(1)
