@@ -1,20 +1,24 @@
 """Which version does a question ask about, and which stored editions does that mean?
 
-"in 7.5", "在7.5版本中", "v2.3 里", "since v7.1", "TiDB 7.5 or MySQL 8.0". A number counts when
-something says that it is a version: a `v`, the word version or 版本, a product's name in front
-of it, or, where it is one of the stored editions, a preposition.
+"in 7.5", "在7.5版本中", "v2.3 里", "since v7.1", "v2 以来", "TiDB 7.5 or MySQL 8.0". A number
+counts when something says that it is a version: a `v`, the word version or 版本, a product's name
+in front of it, or, where it is one of the stored editions, a preposition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import regex
 
 from cluster.filters import AllOf, AnyOf, Eq, Filter, In, fields_of
 from cluster.text.versions import LATEST, same_version, version_key
 from serve.plan.plan import Editions, ProductEditions
+
+Reach = Literal["", "since", "before"]
+"""`since` a version includes it, `before` does not."""
 
 KnownEdition = tuple[str, str]
 """(product or "", edition)"""
@@ -31,14 +35,19 @@ that of a chapter, a figure or a table."""
 
 _VERSION = regex.compile(
     rf"""
-    (?P<cue>{_START}(?:in|since|as\ of|from|between|(?:upgrad|migrat)\w*\ to)\s+
+    (?P<cue>{_START}(?:in|since|as\ of|from|between|before|prior\ to|earlier\ than|up\ to
+            |(?:upgrad|migrat)\w*\ to)\s+
        |(?:[在自从于]|升级[到至])\s*)?
     (?:(?P<word>{_START}(?:versions?|releases?|ver\.?|rev\.?)\s*|版本?\s*[:：]?\s*)
        (?:v\.?\s?)?
      |(?P<v>{_START}v\.?\s?)
      |{_START})
     (?P<number>{_NUMBER})(?![\p{{Latin}}\d_%]|\.\d)
-    (?P<tail>\s*(?:版本?|以来|以后|之后|起|(?:版本?)?\s*(?:中|里|里面|下|上)))?
+    (?P<tail>\s*(?:版本?)?\s*(?P<later>(?:及|和|或)?(?:以来|以后|之后)|[及或](?:以上|更高)|起|开始)
+       |\s*(?:版本?)?\s*(?P<earlier>(?:及|和|或)?(?:之前|以前)|[及或](?:以下|更低))
+       |\s*(?P<later>(?:and|or)\ (?:later|newer|above|up)|onwards?|\+(?!\d))
+       |\s*(?P<earlier>(?:and|or)\ (?:earlier|older|below))
+       |\s*(?:版本?|(?:版本?)?\s*(?:中|里|里面|下|上)))?
     (?P<unit>\s*(?:%|ms|s|seconds?|minutes?|hours?|days?|weeks?|months?|years?|[kmgt]i?b|
        times|percent|dollars?|euros?|usd|eur|cny|yuan|radians?|degrees?|points?|pixels?|px|
        (?:requests?|queries|rows?|tokens?)\s+(?:per|a)|[mck]?m|met(?:er|re)s?|miles?|k?g|
@@ -52,12 +61,13 @@ _VERSION = regex.compile(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
     """A number that may be a version, and where it begins. `certain`: the wording says so;
-    `hinted`: it stands where versions stand."""
+    `hinted`: it stands where versions stand; `reach`: later or earlier ones are meant, too."""
 
     version: str
     certain: bool
     hinted: bool
     start: int
+    reach: Reach = ""
 
     @property
     def dotted(self) -> bool:
@@ -80,9 +90,21 @@ def mentions(question: str) -> tuple[Mention, ...]:
                 certain=certain,
                 hinted=bool(match["cue"] or tail),
                 start=match.start("number"),
+                reach=_reach(match),
             ),
         )
     return tuple(found.values())
+
+
+def _reach(match: regex.Match[str]) -> Reach:
+    """ "From 7.1 to 7.5" and 从7.1升级到7.5 name two versions, "since 7.1" all from it on."""
+    cue = (match["cue"] or "").strip().casefold()
+    if match["later"] or cue == "since":
+        return "since"
+    return "before" if match["earlier"] or cue in _BEFORE else ""
+
+
+_BEFORE = frozenset({"before", "prior to", "earlier than", "up to"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +117,17 @@ class _Product:
     ends: tuple[int, ...] = ()
 
 
-_Wanted = tuple[str, _Product]
-"""A version, and of what."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """A version, of what, and how far it reaches."""
+
+    version: str
+    of: _Product
+    reach: Reach = ""
+
+    @property
+    def meant(self) -> tuple[str, ...]:
+        return _meant(self.version, self.of, self.reach)
 
 
 def choose_editions(
@@ -119,16 +150,16 @@ def choose_editions(
     if asked is None:
         wanted = _wanted_in(question, rest, products=products, subjects=subjects)
     else:
-        wanted = [(asked, each) for each in subjects]
-    versions = tuple(dict.fromkeys(version for version, _ in wanted))
+        wanted = [_Wanted(version=asked, of=each) for each in subjects]
+    versions = tuple(dict.fromkeys(each.version for each in wanted))
     if not versions:
         return Editions(newest_only=True, product=name), ()
     parts = tuple(_part(each, wanted) for each in subjects)
     if asked is not None:
         parts = tuple(part for part in parts if part.chosen)
     chosen = tuple(dict.fromkeys(edition for part in parts for edition in part.chosen))
-    missing = [] if asked and chosen else [pair for pair in wanted if not _meant(*pair)]
-    notes = tuple(_absent(version, of) for version, of in (missing[:1] if asked else missing))
+    missing = [] if asked and chosen else [each for each in wanted if not each.meant]
+    notes = tuple(_absent(each) for each in (missing[:1] if asked else missing))
     if not chosen:
         return Editions(asked=versions, product=name, newest_only=True), notes
     return Editions(asked=versions, chosen=chosen, product=name, parts=parts, collapse=True), notes
@@ -154,7 +185,7 @@ def _filter_of(part: ProductEditions) -> Filter:
 
 
 def _part(product: _Product, wanted: Iterable[_Wanted]) -> ProductEditions:
-    meant = (edition for version, of in wanted if of is product for edition in _meant(version, of))
+    meant = (edition for each in wanted if each.of is product for edition in each.meant)
     return ProductEditions(names=product.names, chosen=tuple(dict.fromkeys(meant)))
 
 
@@ -167,7 +198,9 @@ def _wanted_in(
         return []
     found = [(each, _subject_of(each, subjects)) for each in mentions(rest)]
     named = _behind(question, products)
-    stored = {each.start for each, of in found if each.dotted and _meant(each.version, of)}
+    stored = {
+        each.start for each, of in found if each.dotted and _meant(each.version, of, each.reach)
+    }
     sure = {
         each.start
         for each, _ in found
@@ -175,7 +208,11 @@ def _wanted_in(
     }
     if sure or products:
         sure |= stored
-    return [(each.version, of) for each, of in found if each.start in sure]
+    return [
+        _Wanted(version=each.version, of=of, reach=each.reach)
+        for each, of in found
+        if each.start in sure
+    ]
 
 
 def _behind(question: str, products: Iterable[_Product]) -> frozenset[int]:
@@ -189,7 +226,7 @@ def _subject_of(mention: Mention, subjects: Sequence[_Product]) -> _Product:
     where only that has such an edition."""
     before = [(end, each) for each in subjects for end in each.ends if end <= mention.start]
     nearest = max(before, key=lambda pair: pair[0])[1] if before else subjects[0]
-    if _meant(mention.version, nearest):
+    if _meant(mention.version, nearest, mention.reach):
         return nearest
     return next((each for each in subjects if _meant(mention.version, each)), nearest)
 
@@ -223,15 +260,28 @@ def _products_in(question: str, known: Sequence[KnownEdition]) -> tuple[tuple[_P
     return products, pattern.sub(lambda match: " " * len(match.group()), question)
 
 
-def _meant(version: str, product: _Product) -> tuple[str, ...]:
-    """The edition itself; where there is none, those of its line (7.5 means 7.5.1)."""
+def _meant(version: str, product: _Product, reach: Reach = "") -> tuple[str, ...]:
+    """The edition itself; where there is none, those of its line (7.5 means 7.5.1). With a
+    reach, all on that side of it."""
     key = version_key(version)
     exact = tuple(edition for edition in product.editions if version_key(edition) == key)
-    return exact or tuple(each for each in product.editions if same_version(version, each))
+    same = exact or tuple(each for each in product.editions if same_version(version, each))
+    if not reach:
+        return same
+    later = reach == "since"
+    return tuple(
+        edition
+        for edition in product.editions
+        if (edition in same and later)
+        or (edition not in same and (version_key(edition) > key) is later)
+    )
 
 
-def _absent(version: str, product: _Product) -> str:
-    name = f"{product.names[0]} {version}" if product.names else f"version {version}"
+def _absent(wanted: _Wanted) -> str:
+    product = wanted.of
+    before = "version before " if wanted.reach == "before" else ""
+    plain = f"{before}{wanted.version}" if before else f"version {wanted.version}"
+    name = f"{product.names[0]} {before}{wanted.version}" if product.names else plain
     editions = sorted(set(product.editions), key=version_key, reverse=True)
     if not editions:
         return f"there is no {name} here, and no other version of anything"

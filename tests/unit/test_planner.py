@@ -47,8 +47,14 @@ def plan(text: str, **given: object) -> QueryPlan:
         ("how to build an index in Milvus v2.3", "milvus", ("v2.3.x",)),
         ("TiDB 7.1 的 auto increment 缓存", "tidb", ("7.1",)),
         ("TiDB v5.0 placement rules", "tidb", ("5.0",)),
-        ("What changed since v7.1?", None, ("7.1",)),
-        ("自 7.1 版本起有什么变化", None, ("7.1",)),
+        ("What changed since v7.1?", None, ("7.1", "7.5")),
+        ("自 7.1 版本起有什么变化", None, ("7.1", "7.5")),
+        ("7.1 以来有什么变化", None, ("7.1", "7.5")),
+        ("v7.2 及以上版本的默认值", None, ("7.5",)),
+        ("what is allowed in TiDB 7.1 and later", "tidb", ("7.1", "7.5")),
+        ("the default before v7.1 in TiDB", "tidb", ("5.0",)),
+        ("TiDB v7.1 之前的默认值", "tidb", ("5.0",)),
+        ("since Harbour v1.0", "harbour", ("1.0", "2.0")),
         ("版本 7.5 支持什么", None, ("7.5",)),
         ("token lifetime in version 2.0", None, ("2.0",)),
         ("Harbour 1.0 的令牌有效期", "harbour", ("1.0",)),
@@ -101,6 +107,8 @@ def test_a_version_in_the_question_chooses_editions(
         "releases in 2024",
         "图7.5里的箭头",
         "第7.5节中的规定",
+        "since 7.5 hours",
+        "7.5 以上怎么办",
         "在7.5秒内返回",
         "内存在7.5GB以上怎么办",
         "比率为7.5%时",
@@ -119,6 +127,12 @@ def test_a_version_that_does_not_exist_is_told_and_the_newest_answers() -> None:
     assert planned.notes == (
         "there is no tidb 9.9 here; there are 7.5, 7.1, 5.0. Answered from the newest",
     )
+
+
+def test_a_reach_that_holds_no_version_is_told() -> None:
+    (note,) = plan("TiDB before v5.0").notes
+    assert note.startswith("there is no tidb version before 5.0 here; there are 7.5, 7.1, 5.0.")
+    assert "there is no tidb 9.0 here" in plan("what is new since TiDB v9.0").notes[0]
 
 
 def test_each_named_product_has_its_own_versions() -> None:
