@@ -108,6 +108,10 @@ class SearchRequest(_Body):
     version: Annotated[
         Plain | None, Field(description="The edition that must answer, such as 7.5.")
     ] = None
+    as_of: Annotated[
+        AwareDatetime | None,
+        Field(description="Only what was there before that moment, by its edition of then."),
+    ] = None
     channels: Annotated[
         list[ChannelName] | None,
         Field(

@@ -135,6 +135,7 @@ def _asked(
         zone=zone_named(body.timezone).key,
         deadline_s=deadline_of(request, body.deadline_ms, most=most),
         where=parse_filter(body.filter) if body.filter is not None else None,
+        as_of=in_utc(body.as_of, "as_of") if body.as_of else None,
         version=version_of(body.version),
         channels=tuple(body.channels or ()),
         kinds=tuple(body.kinds or ()),
@@ -153,11 +154,11 @@ def _asked(
     )
 
 
-def in_utc(now: datetime) -> datetime:
+def in_utc(moment: datetime, name: str = "now") -> datetime:
     try:
-        return now.astimezone(UTC)
+        return moment.astimezone(UTC)
     except OverflowError as error:
-        raise InvalidRequest("now: before the year 1 or after 9999 in UTC") from error
+        raise InvalidRequest(f"{name}: before the year 1 or after 9999 in UTC") from error
 
 
 def version_of(text: str | None) -> str | None:

@@ -163,6 +163,11 @@ def without(question: str, constraints: Iterable[Constraint]) -> str:
     return rest if regex.search(r"[\p{L}\p{N}]", rest) else question
 
 
+def known_by(moment: datetime) -> Filter:
+    """What was neither published nor said at that moment or later; what has no date stays."""
+    return AllOf((Not(Range("published_at", gte=moment)), Not(Range("said_at", gte=moment))))
+
+
 def taken(constraint: Constraint) -> str:
     """The note on words that were taken as a constraint."""
     return f"{constraint.said.strip()!r}: only what is {constraint.meaning}"
@@ -266,7 +271,7 @@ def _valid_at(
         said=question[start:end],
         start=start,
         end=end,
-        where=AnyOf((Range("published_at", lt=until), Missing("published_at"))) if past else None,
+        where=known_by(until) if past and until is not None else None,
         meaning=f"valid by {_day(until)}" if past else "valid now",
     )
 

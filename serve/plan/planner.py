@@ -9,7 +9,7 @@ from cluster.filters import fields_of
 from cluster.text.languages import detect_language
 from cluster.text.terms import query_terms
 from serve.plan.channels import planned, usual_names
-from serve.plan.constraints import find_constraints, taken, unmet, without
+from serve.plan.constraints import find_constraints, known_by, taken, unmet, without
 from serve.plan.depth import deep_enough
 from serve.plan.exact_terms import exact_terms, weighted
 from serve.plan.filter_json import joined
@@ -52,6 +52,12 @@ def read_language(plan: QueryPlan, _question: Question, _known: Known) -> QueryP
     return replace(plan, language=detect_language(plan.query))
 
 
+def keep_to_moment(plan: QueryPlan, question: Question, _known: Known) -> QueryPlan:
+    if question.as_of is None:
+        return plan
+    return replace(plan, where=joined(plan.where, known_by(question.as_of)))
+
+
 def read_constraints(plan: QueryPlan, _question: Question, known: Known) -> QueryPlan:
     """What is demanded counts; what is merely mentioned only where something stored fits it."""
     found = find_constraints(plan.query, times=plan.times, now=plan.now)
@@ -77,7 +83,9 @@ def find_exact_terms(plan: QueryPlan, _question: Question, _known: Known) -> Que
 
 
 def read_times(plan: QueryPlan, _question: Question, _known: Known) -> QueryPlan:
-    times = find_times(plan.query, now=plan.now, zone=zone_named(plan.zone))
+    """ "Now" is a moment that nothing stored lies in; words for what is new are another rule's."""
+    found = find_times(plan.query, now=plan.now, zone=zone_named(plan.zone))
+    times = tuple(each for each in found if not each.is_now)
     return replace(plan, times=times[:MAX_TIMES])
 
 
@@ -131,6 +139,7 @@ def look_deep_enough(plan: QueryPlan, _question: Question, _known: Known) -> Que
 RULES: tuple[Rule, ...] = (
     read_language,
     read_times,
+    keep_to_moment,
     read_constraints,
     read_words,
     find_exact_terms,

@@ -19,8 +19,9 @@ from serve.plan.versions import KnownEdition
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What a caller may say. `channels` empty: the planner chooses. Times in the text are read
-    from `now` in `zone`, a name of the tz database. `kinds` empty: all; `budgets` empty: whatever
-    is best."""
+    from `now` in `zone`, a name of the tz database. `as_of`: only what was there before that
+    moment answers, each document by its highest edition of then. `kinds` empty: all; `budgets`
+    empty: whatever is best."""
 
     text: str
     scope: Scope
@@ -29,6 +30,7 @@ class Question:
     deadline_s: float
     where: Filter | None = None
     version: str | None = None
+    as_of: datetime | None = None
     channels: tuple[str, ...] = ()
     fusion: FusionMethod = "score"
     zone: str = "UTC"

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cluster.filters import AnyOf, Eq, In, Missing, Not, Range, matches
+from cluster.filters import Eq, In, Not, matches
 from cluster.model import Scope
-from serve.plan.constraints import Constraint, find_constraints, left_nothing, without
+from serve.plan.constraints import Constraint, find_constraints, known_by, left_nothing, without
 from serve.plan.planner import plan_question
 from serve.plan.question import Known, Question
 from serve.plan.times import find_times
@@ -138,11 +138,18 @@ def test_what_was_updated_goes_by_that_moment() -> None:
 
 def test_as_of_a_past_moment_is_what_was_there_by_then() -> None:
     (constraint,) = found("the rules as of March 2024")
-    assert constraint.where == AnyOf(
-        (Range("published_at", lt=at(2024, 4, 1)), Missing("published_at"))
-    )
+    assert constraint.where == known_by(at(2024, 4, 1))
     (valid,) = found("rules that are still valid in 2025")
-    assert valid.where == AnyOf((Range("published_at", lt=at(2026)), Missing("published_at")))
+    assert valid.where == known_by(at(2026))
+
+
+def test_what_was_known_by_a_moment_has_no_later_date() -> None:
+    where = known_by(at(2024, 4))
+    assert matches(where, {"published_at": at(2024, 3, 31)})
+    assert not matches(where, {"published_at": at(2024, 4)})
+    assert not matches(where, {"said_at": at(2024, 4)})
+    assert matches(where, {"said_at": at(2024, 3)})
+    assert matches(where, {})
 
 
 def test_valid_this_year_is_what_is_valid_now() -> None:
