@@ -103,8 +103,8 @@ class _Reader(EnglishPieces):
         if piece.strong:
             return True
         said = piece.said
-        rest = self.text[piece.end :].strip(" .?!\"')")
-        before = self.text[:place]
+        rest = self.text[piece.end : piece.end + SEEN].strip(" .?!\"')")
+        before = self.text[max(0, place - SEEN) : place]
         if said.clock is not None:
             return False
         if said.part is not None and not said.dated:
@@ -147,11 +147,14 @@ def read_english(text: str, ground: Ground) -> list[Found]:
     marks = _marks(text)
     reader = _Reader(text, ground)
     found: list[Found] = []
-    after = 0
+    after = tried = 0
     for trigger in _TRIGGER.finditer(text) if marks else ():
         place = trigger.start()
         if place < after or not _near(marks, place):
             continue
+        tried += 1
+        if len(found) == MAX_FOUND or tried > MAX_TRIED:
+            break
         mention = reader.mention_at(place)
         if mention is not None:
             found.append(mention)
@@ -174,6 +177,11 @@ def _near(marks: list[int], place: int) -> bool:
 
 
 _WORD = regex.compile(r"\p{L}+|\d")
+SEEN = 40
+"""So many characters around it tell whether a word is meant as a time."""
+MAX_PARTS = 8
+MAX_FOUND = 32
+MAX_TRIED = 250
 REACH = 40
 """So many characters before such a word a time may begin."""
 
@@ -609,7 +617,7 @@ def duration_at(text: str, place: int) -> tuple[Duration, int] | None:
     """ "2 years, 1 month and 21 days", "half an hour", "2.5 hours"."""
     parts: list[tuple[int, Grain]] = []
     end = at = place
-    while (read := _amount_at(text, at)) is not None:
+    while len(parts) < MAX_PARTS and (read := _amount_at(text, at)) is not None:
         amount, end = read
         parts.extend(amount)
         at = end

@@ -53,6 +53,10 @@ class TimeMention:
         """Whether it is a stretch of time at all."""
         return self.begins is not None or self.ends is not None
 
+    @property
+    def is_now(self) -> bool:
+        return self.kind == "relative" and self.grain == "second" and self.bound == "in"
+
     def holds(self, moment: datetime) -> bool:
         """Whether `moment` (with its zone) lies in the interval; never, where there is none."""
         at = moment.astimezone(UTC)

@@ -22,6 +22,8 @@ from serve.plan.time_units import Ground, Period, Unplaced, floor, moved
 
 FLAGS = regex.IGNORECASE
 BEGINNING = 2
+MAX_DEPTH = 6
+"""Of "the day before the day before ..."."""
 YEARS_AHEAD = 20
 """A year of two digits lies at most so many ahead."""
 
@@ -62,14 +64,21 @@ class Pieces:
     def __init__(self, text: str, ground: Ground) -> None:
         self.text = text
         self.ground = ground
+        self._depth = 0
         self._read: dict[tuple[int, bool], Piece | None] = {}
 
     def fields_at(self, place: int, *, date_only: bool = False) -> Piece | None:
         """All pieces from `place` on that fit together, with the words between them."""
         key = (place, date_only)
         if key not in self._read:
+            if self._depth == MAX_DEPTH:
+                return None
             self._read[key] = None
-            self._read[key] = self._fields_at(place, date_only=date_only)
+            self._depth += 1
+            try:
+                self._read[key] = self._fields_at(place, date_only=date_only)
+            finally:
+                self._depth -= 1
         return self._read[key]
 
     def _fields_at(self, place: int, *, date_only: bool) -> Piece | None:

@@ -127,8 +127,8 @@ class Conventions:
     `unit_count_is_nth`: "upcoming 2 weeks" is the second. `last_weekday`: "last Friday" is the
     latest before today, or that of the last week. `weekend`: days and hours after Monday's
     first moment. `lunar`: which days are of the Chinese calendar: none, those called so (农历,
-    正月, 初八), or also those in numerals alone (八月十五). `parts` are hours of the day, past 24 in
-    the next one; `edges` as `EDGES`.
+    正月, 初八), or also those in numerals alone (八月十五). `parts` are hours of the day, past 24
+    in the next one; `edges` as `EDGES`.
     """
 
     prefer: Preference = "past"

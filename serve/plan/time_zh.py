@@ -29,6 +29,11 @@ from serve.plan.time_zh_pieces import ChinesePieces
 
 W = words
 HALF = 0.5
+SEEN = 40
+"""So many characters around it tell whether a word is meant as a time."""
+MAX_PARTS = 8
+MAX_FOUND = 32
+MAX_TRIED = 1000
 
 
 _YEAR_HEAD = regex.compile(r"(?<!\d)(?P<y>[12]\d{3})(?=\s*[-–—~～到至])")
@@ -66,10 +71,13 @@ def read_chinese(text: str, ground: Ground) -> list[Found]:
     simple = text.translate(W.SIMPLER)
     reader = _Reader(simple, ground)
     found: list[Found] = []
-    after = 0
+    after = tried = 0
     for place, character in enumerate(simple):
         if place < after or character not in W.STARTS or _inside_number(simple, place):
             continue
+        tried += 1
+        if len(found) == MAX_FOUND or tried > MAX_TRIED:
+            break
         mention = reader.mention_at(place)
         if mention is not None:
             found.append(mention)
@@ -125,7 +133,8 @@ def _cued(reader: _Reader, piece: Piece, place: int) -> bool:
     if piece.strong:
         return True
     said = piece.said
-    before, rest = reader.text[:place], reader.text[piece.end :].strip(" 。？?！!，,")
+    before = reader.text[max(0, place - SEEN) : place]
+    rest = reader.text[piece.end : piece.end + SEEN].strip(" 。？?！!，,")
     alone = not before.strip() and not rest
     if said.clock is not None and not said.dated:
         return said.part is not None or alone or bool(_CLOCK_CUES.search(before))
@@ -349,7 +358,7 @@ def duration_at(text: str, place: int) -> tuple[Duration, int] | None:
     """ "两个半月", "一年零三个月", "半小时", "1天2小时"."""
     parts: list[tuple[int, Grain]] = []
     at = end = place
-    while (match := _AMOUNT.match(text, at)) is not None:
+    while len(parts) < MAX_PARTS and (match := _AMOUNT.match(text, at)) is not None:
         amount = _amount(match)
         if amount is None:
             break

@@ -37,7 +37,7 @@ DIGITS: Mapping[str, int] = MappingProxyType(
 )
 _TENS: Mapping[str, int] = MappingProxyType({"十": 10, "百": 100, "千": 1000})
 
-NUMBER = r"(?:\d+(?:\.\d+)?|[零〇一二三四五六七八九十百千两俩仨几廿卅]+)"
+NUMBER = r"(?>\d{1,9}(?:\.\d{1,3})?|[零〇一二三四五六七八九十百千两俩仨几廿卅]{1,8})"
 SMALL = r"(?>\d{1,2}|[一二三四五六七八九十廿卅]{1,3})"
 HOUR = r"(?>\d{1,2}|[零〇一二两三四五六七八九十]{1,3})"
 

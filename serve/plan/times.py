@@ -22,6 +22,7 @@ from serve.plan.time_zh import read_chinese
 
 FIRST_YEAR, LAST_YEAR = 2, 9998
 DEFAULTS = Conventions()
+SEEN = 60
 
 _DEMANDS = regex.compile(
     r"(?:\b(?:only|just|exclusively|solely|strictly)\s+(?:(?:those|ones|posts|documents|from)\s+)?"
@@ -44,7 +45,8 @@ def zone_named(name: str) -> ZoneInfo:
 def find_times(
     text: str, *, now: datetime, zone: tzinfo = UTC, says: Conventions = DEFAULTS
 ) -> tuple[TimeMention, ...]:
-    """In order of the text, none inside another. `now` has a zone; never raises on a text."""
+    """In order of the text, none inside another, the first few dozens; a long text is not
+    read to its end. `now` has a zone; never raises on a text."""
     try:
         local = now.astimezone(zone).replace(tzinfo=None)
     except OverflowError:
@@ -106,4 +108,7 @@ def _in_utc(moment: datetime | None, zone: tzinfo) -> datetime | None:
 
 
 def _demanded(text: str, found: Found) -> bool:
-    return bool(_DEMANDS.search(text, 0, found.start) or _DEMANDS_BEHIND.match(text, found.end))
+    return bool(
+        _DEMANDS.search(text, max(0, found.start - SEEN), found.start)
+        or _DEMANDS_BEHIND.match(text, found.end)
+    )

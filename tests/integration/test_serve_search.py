@@ -236,6 +236,21 @@ async def test_now_is_what_the_caller_says(client: httpx.AsyncClient) -> None:
     assert found["explanation"]["plan"]["now"] == "2030-01-01T00:00:00+00:00"
 
 
+async def test_times_are_read_in_the_caller_s_zone(client: httpx.AsyncClient) -> None:
+    moment = datetime(2026, 4, 15, 2, tzinfo=UTC).isoformat()
+    text = "what did we say about tokens yesterday?"
+    found = await ask(client, text, now=moment, timezone="Asia/Tokyo", explain=True)
+    (mention,) = found["explanation"]["plan"]["times"]
+    assert (mention["raw"], mention["begins"]) == ("yesterday", "2026-04-13T15:00:00+00:00")
+    assert found["explanation"]["plan"]["zone"] == "Asia/Tokyo"
+
+
+async def test_an_unknown_zone_is_a_422(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/v1/search", json={"query": "yesterday", "timezone": "Mars/Base"})
+    assert answer.status_code == 422
+    assert "timezone: 'Mars/Base' is unknown" in answer.text
+
+
 class BrokenTexts(MemoryTextIndex):
     """A reference text index whose server is out of reach."""
 
