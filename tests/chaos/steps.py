@@ -133,7 +133,8 @@ async def _delete(house: House, names: list[str]) -> None:
 
 async def _tell_usage(client: httpx.AsyncClient) -> None:
     """Of what is about to be deleted, too; told again after a kill it is the same."""
-    answer = await client.post("/v1/search", json={"query": "beacon code", "channels": ["keyword"]})
+    question = {"query": "ferry to Harlow, beacon", "channels": ["keyword"]}
+    answer = await client.post("/v1/search", json=question)
     found = answer.raise_for_status().json()
     told = await client.post(
         "/v1/usage",
