@@ -23,7 +23,9 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """`stages` has each channel, then `fused`, what follows, and `final`: the passages shown."""
+    """`stages` has each channel, then `fused`, what follows, and `final`: the passages shown.
+    `relevant_found` is False when it was said that nothing relevant is there, None where that
+    cannot be told."""
 
     question_id: str
     kind: str
@@ -35,6 +37,7 @@ class Record:
     failures: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
+    relevant_found: bool | None = None
 
     def ranking(self, stage: str) -> list[str]:
         """Units, best first; a unit's place is that of its best chunk."""
@@ -66,6 +69,7 @@ def from_json(raw: Mapping[str, Any]) -> Record:
         failures=tuple(raw["failures"]),
         notes=tuple(raw["notes"]),
         timings_ms=raw["timings_ms"],
+        relevant_found=raw.get("relevant_found"),
     )
 
 

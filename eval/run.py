@@ -68,6 +68,7 @@ async def ask(
         failures=tuple(f"{each.channel}: {each.reason}" for each in found.failures),
         notes=found.notes,
         timings_ms=found.timings_ms,
+        relevant_found=found.relevant,
     )
 
 

@@ -46,6 +46,12 @@ class SetScores:
     def failures(self) -> int:
         return sum(len(record.failures) for record in self.results.records)
 
+    @property
+    def refused(self) -> int:
+        """Questions of which it was said that nothing relevant is there; all of these have an
+        answer."""
+        return sum(record.relevant_found is False for record in self.results.records)
+
     def reasons(self) -> list[tuple[str, int]]:
         """Why, and how often, most often first."""
         told = Counter(each for record in self.results.records for each in record.failures)
@@ -114,6 +120,7 @@ def summary(scores: SetScores) -> dict[str, Any]:
         "questions": len(scores.results.records),
         "documents": about.documents,
         "failures": scores.failures,
+        "refused": scores.refused,
         "command": about.command,
         "commit": about.commit,
         "data": about.data,

@@ -20,7 +20,7 @@ def stages_table(scores: SetScores) -> Table:
         box=None,
         padding=(0, 2),
         title=f"{scores.name}: {len(scores.results.records):,} questions, "
-        f"{about.documents:,} documents",
+        f"{about.documents:,} documents, {scores.refused:,} times nothing relevant",
         title_justify="left",
     )
     for heading in ("stage", *_SHOWN):
