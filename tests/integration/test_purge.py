@@ -13,10 +13,12 @@ from forgetting import House, real_house
 from serving import DIM, EMBEDDER, fill, prepared
 from tantivy import Index
 
+from cluster.ids import vector_key
 from cluster.model import Generation, Metadata
 from cluster.settings import PostgresSettings
 from cluster.stores.milvus.collections import MilvusCollections
 from cluster.stores.postgres.purge import purge_database
+from cluster.stores.protocols import Prepared
 from cluster.stores.tantivy.index import TantivyTextIndex
 from contract.milvus_lite import MilvusLite, milvus_lite
 from contract.postgres import wipe
@@ -24,6 +26,7 @@ from contract.postgres import wipe
 pytestmark = pytest.mark.stores
 
 TELLING = "qzxv7319kjw8850mbt"
+PACKED = "token-vectors-4471-of-what-was-forgotten"
 """In the text, the path and the name of the author; longer forms would be packed."""
 
 
@@ -83,6 +86,16 @@ def words_in(folder: Path) -> set[str]:
     }
 
 
+async def give_token_vectors(house: House, one: Prepared) -> None:
+    """Longer than a row of the table, so that they lie in its second file."""
+    keys = [vector_key(one.revision.metadata.language, each.indexed_text) for each in one.chunks]
+    async with house.stores.ledger.transaction() as tx:
+        vectors = await tx.vectors.get(keys, fingerprint=EMBEDDER.fingerprint)
+        packed = dict.fromkeys(vectors, (PACKED * 200).encode())
+        await tx.vectors.put(vectors, fingerprint=EMBEDDER.fingerprint, tokens=packed)
+    assert len(vectors) == len(one.chunks) == 1
+
+
 async def test_nothing_is_left_in_any_file(
     house: House, folder: Path, milvus: MilvusLite, module_database_url: str, tmp_path: Path
 ) -> None:
@@ -91,14 +104,20 @@ async def test_nothing_is_left_in_any_file(
     one = replace(one, revision=replace(one.revision, metadata=about))
     await fill(house.stores, [one, prepared("b.md", "Something else that stays where it is.")])
     await house.stores.vector_index.flush()
+    await give_token_vectors(house, one)
     data = tables_of(module_database_url)
     texts = tmp_path / "text-index"
     assert files_with(data / "base")
+    assert files_with(data / "base", PACKED)
     assert files_with(folder)
     assert words_in(texts)
 
     job = await house.forget("document", one.revision.document_id)
     assert job.state == "finished"
+    with psycopg.connect(module_database_url) as connection:
+        left = connection.execute("SELECT tokens FROM embeddings").fetchall()
+    assert len(left) == 1
+    assert PACKED.encode() not in left[0][0]
     await house.stores.vector_index.flush()
     # What the documentation says stays until a purge, stays.
     assert files_with(tables_of(module_database_url) / "base")
@@ -110,6 +129,7 @@ async def test_nothing_is_left_in_any_file(
     assert done.log == "old segments were removed"
     assert files_with(data / "base") == []
     assert files_with(data / "pg_wal") == []
+    assert files_with(data, PACKED) == []
 
     generation = Generation(fingerprint=EMBEDDER.fingerprint, dim=DIM, recipe={})
     await MilvusCollections(uri=milvus.uri, token=None, settings=house.settings.milvus).drop(
