@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -14,6 +16,24 @@ SKIPPED = pytest.StashKey[list[str]]()
 """Tests of real stores that did not run."""
 
 DATA = Path(os.environ.get("PALIMPSEST_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+_SESSIONS: list[pytest.Session] = []
+
+
+@atexit.register
+def leave_at_once() -> None:
+    """With the tests' own status, once everything else that was registered has run. Taking the
+    interpreter down while threads of native libraries (Ray, gRPC, Arrow) still run can crash,
+    after the last test and its summary."""
+    if _SESSIONS:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(_SESSIONS[-1].exitstatus))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    _SESSIONS.append(session)
 
 
 @pytest.fixture(autouse=True)
