@@ -6,7 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cluster.models.centring import OVERALL, SIDES, read_centres
+from cluster.models.centring import (
+    OVERALL,
+    SIDES,
+    read_centres,
+    read_token_centres,
+    token_recipe,
+)
 from cluster.models.hashing import HashingEmbedder
 from eval.centres import DIGITS, SETS, as_json, language_means, sample
 
@@ -47,6 +53,39 @@ def test_each_set_counts_the_same(tmp_path: Path) -> None:
     for side in SIDES:
         both = (means["zh"][side] + means["en"][side]) / 2
         assert means[OVERALL][side] == pytest.approx(both, abs=1e-6)
+
+
+def test_the_means_of_tokens_count_each_token_alike(tmp_path: Path) -> None:
+    for names in SETS.values():
+        for name in names:
+            (tmp_path / name).mkdir()
+            lines = [{"doc_id": "a", "text": "anchor"}, {"doc_id": "b", "text": "boat boat boat"}]
+            asked = [{"query_id": "q", "text": "which boat?"}]
+            (tmp_path / name / "corpus.jsonl").write_text("\n".join(map(json.dumps, lines)))
+            (tmp_path / name / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)))
+            (tmp_path / name / "qrels.tsv").write_text("")
+    embedder = HashingEmbedder(32)
+    means = language_means(embedder, tmp_path, tokens=True)
+    _, (anchor, boat) = embedder.embed_documents_with_tokens(
+        ["anchor", "boat"], languages=["en", "en"]
+    )
+    (query,) = embedder.encode_queries(["which boat?"], languages=["en"])
+    for language in ("zh", "en", OVERALL):
+        wanted = (anchor[0] + 3 * boat[0]) / 4
+        assert means[language]["document"] == pytest.approx(wanted, abs=1e-6)
+        assert means[language]["query"] == pytest.approx(query.tokens.mean(axis=0), abs=1e-6)
+
+
+def test_the_default_model_has_means_of_tokens() -> None:
+    centres = read_token_centres("some/folder/multilingual-e5-small")
+    assert centres is not None
+    assert centres.dim == 384
+    assert {"zh", "en", OVERALL} == centres.means.keys()
+    plain = read_centres("multilingual-e5-small")
+    assert plain is not None
+    assert token_recipe(centres) != token_recipe(plain) != token_recipe(None)
+    assert len(token_recipe(centres)) == 8
+    assert read_token_centres("another-model") is None
 
 
 def test_what_is_written_can_be_read(tmp_path: Path) -> None:
