@@ -128,6 +128,14 @@ _VALID_EN = regex.compile(
     r"(?:\bstill\s+)?\b(?:valid|in\s+force|applicable)\s+(?:(?:in|on|at)\s+)?$", regex.IGNORECASE
 )
 _AS_OF = regex.compile(r"as\s+of\b", regex.IGNORECASE)
+_CHANGING = regex.compile(
+    rf"\b(?:rules?|polic(?:y|ies)|laws?|regulations?|defaults?|settings?|versions?|editions?|apis?"
+    rf"|specs?|specifications?|prices?|terms)\b|{_EDGE}{MATERIAL_EN}{_END}",
+    regex.IGNORECASE,
+)
+"""What is written down and replaced: "the rules as of 2024" asks for those of then, "the
+population as of 2010" may be told by whoever wrote later."""
+
 _DATED_EN = regex.compile(
     rf"{_EDGE}{MATERIAL_EN}\s+(?:(?:that\s+were\s+|which\s+were\s+)?"
     r"(?P<verb>published|posted|released|updated|revised|dated|written)\s+(?P<from>in\s+)?"
@@ -249,7 +257,7 @@ def _dated(question: str, mention: TimeMention, *, now: datetime) -> Iterator[Co
         yield _valid_at(question, mention, start=mention.start, end=end, now=now)
     elif (said := _VALID_EN.search(before)) is not None:
         yield _valid_at(question, mention, start=said.start(), end=mention.end, now=now)
-    elif _AS_OF.match(mention.raw):
+    elif _AS_OF.match(mention.raw) and _CHANGING.search(question):
         yield _valid_at(question, mention, start=mention.start, end=mention.end, now=now)
     elif (made := _DATED_EN.search(before)) is not None and (
         made["verb"] or made["from"] or mention.bound != "in"

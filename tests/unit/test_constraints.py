@@ -110,6 +110,8 @@ def test_a_mention_waits_for_something_that_fits(question: str, where: object) -
         "Only English and French are spoken where?",
         "What articles of the constitution were written by Madison?",
         "it holds only in 2024",
+        "What was the population of Jacksonville as of 2010?",
+        "What instrument is Noor learning as of 27 March, 2022?",
     ],
 )
 def test_other_words_demand_nothing(question: str) -> None:
@@ -204,7 +206,11 @@ def test_a_mention_that_nothing_fits_is_said_and_does_not_filter() -> None:
 
 def test_a_bound_in_time_lets_the_newest_edition_of_then_answer() -> None:
     asked = Question(
-        text="tokens as of March 2024", scope=Scope(tenant="t"), limit=5, now=NOW, deadline_s=1.0
+        text="token rules as of March 2024",
+        scope=Scope(tenant="t"),
+        limit=5,
+        now=NOW,
+        deadline_s=1.0,
     )
     plan = plan_question(asked, known=Known(editions=(("tidb", "7.5"),)))
     assert plan.editions.collapse
