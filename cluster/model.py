@@ -107,6 +107,12 @@ class Chunk:
         """What is embedded and indexed by terms."""
         return f"{self.context}\n{self.text}" if self.context else self.text
 
+    @property
+    def compared_text(self) -> str:
+        """What is compared to tell copies: the text under its headings, without the title, which
+        another site gives another way."""
+        return "\n".join([*self.heading_path[1:], self.text])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:

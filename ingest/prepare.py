@@ -18,6 +18,7 @@ from ingest import authority, chunk, metadata
 from ingest.chunk import ChunkLimits, ChunkSpan
 from ingest.load import Item
 from ingest.metadata import Layer, Resolved
+from ingest.near_duplicates import sketches
 from ingest.parse.dispatch import parse
 from ingest.parse.parsed import Block, Parsed, ParseLimits
 from ingest.path_rules import PathFacts, path_facts
@@ -263,7 +264,8 @@ def _draft(
         run_id=plan.run_id,
         derived_from=derived_from,
     )
-    prepared = Prepared(revision=row, chunks=chunk.chunks_of(spans, revision_id=revision))
+    chunks = chunk.chunks_of(spans, revision_id=revision)
+    prepared = Prepared(revision=row, chunks=chunks, bands=sketches(row, chunks))
     return Draft(
         label=item.label,
         identity=identity,

@@ -97,20 +97,36 @@ def without_copies(
     return [*_without_retold(alone), *blocks[pool:]]
 
 
+def with_others(block: Block, others: Sequence[StoredPassage], *, similar: float) -> Block:
+    """With those of the others in `also_in` that are near copies of one of its chunks, the most
+    similar first; they were not among the candidates."""
+    known = {*block.chunk_ids, *(copy.passage.chunk.chunk_id for copy in block.also_in)}
+    own = [_read(replace(block, passages=(passage,))) for passage in block.passages]
+    copies = [
+        Copy(passage=passage, kind="near_copy", similarity=round(share, 4))
+        for passage in others
+        if passage.chunk.chunk_id not in known
+        for share in [_share_with(own, passage, similar=similar)]
+        if share > similar
+    ]
+    copies.sort(key=lambda copy: (-copy.similarity, copy.passage.chunk.chunk_id))
+    return replace(block, also_in=(*block.also_in, *copies)) if copies else block
+
+
+def _share_with(own: Sequence[_Read], passage: StoredPassage, *, similar: float) -> float:
+    other = _read(Block(passages=(passage,), score=0.0, hits=()))
+    shares = [_similarity(one, other) for one in own if _copies(one, other, similar=similar)]
+    return max(shares, default=0.0)
+
+
 def same_statement(left: str, right: str) -> bool:
     """Whether two similar texts differ in nothing that matters."""
     return _same(words_of(left), words_of(right))
 
 
 def _read(block: Block) -> _Read:
-    text = _compared(block)
+    text = "\n".join(passage.chunk.compared_text for passage in block.passages)
     return _Read(block=block, words=words_of(text), shingles=_shingles(text))
-
-
-def _compared(block: Block) -> str:
-    """The text under its headings; the title, which another site gives another way, left out."""
-    headings = block.passages[0].chunk.heading_path[1:]
-    return "\n".join([*headings, *(passage.chunk.text for passage in block.passages)])
 
 
 @lru_cache(maxsize=1024)

@@ -59,7 +59,8 @@ USUAL_QUOTAS = (
 class SelectionPlan:
     """`budget_tokens` of the encoder's tokens, of which the share `reserve` stays free for what
     the reader adds; `overhead_tokens` is what each passage takes beside its text. `similar`: the
-    likeness above which passages are copies. `diversity` is what full likeness to a chosen
+    likeness above which passages are copies. Of each passage shown, up to `known_copies` others
+    that were no candidates are told of. `diversity` is what full likeness to a chosen
     passage costs, `near_equal` how far apart scores are that count as nearly equal; both as
     shares of the distance between the best and the last candidate."""
 
@@ -68,6 +69,7 @@ class SelectionPlan:
     budget_tokens: Annotated[int, Field(ge=MIN_BUDGET, le=MAX_BUDGET)] | None = None
     reserve: Annotated[float, Field(ge=0, lt=1)] = 0.3
     overhead_tokens: Count = 0
+    known_copies: Count = 5
     quotas: Annotated[tuple[Quota, ...], Field(max_length=8)] = ()
     dynamic: DynamicTopK | None = None
     diversity: Share = 0.0

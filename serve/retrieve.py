@@ -30,6 +30,7 @@ from rerank.relevance import Relevance
 from rerank.reranker import Asked, Reranked, Reranker
 from serve.candidates import Candidates, Places, gather, rankings
 from serve.choosing import choose, read_texts
+from serve.copies import with_known_copies
 from serve.counting import CountTokens
 from serve.judging import judge, told
 from serve.plan.constraints import left_nothing
@@ -109,7 +110,8 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
         best = shortlist_of_kinds(blocks, plan.kinds, limit=plan.limit, plan=plan.selection)
     with timings.stage("cite"):
         shown = best if relevant else []
-        texts = await read_texts(plan, sources.ledger, shown)
+        known = await with_known_copies(plan, sources.ledger, shown)
+        texts = await read_texts(plan, sources.ledger, known)
         chosen = await choose(plan, texts.found, count=sources.count, counter=sources.counter)
     with timings.stage("oppose"):
         passages = with_conflicts(plan.query, chosen.passages)

@@ -25,6 +25,7 @@ from cluster.stores.open import Stores
 from cluster.stores.protocols import Ledger, Prepared, TextIndex
 from cluster.stores.views import FixedViews
 from cluster.text.versions import version_key
+from ingest.near_duplicates import sketches
 from serve.api.application import build_api
 from serve.api.gate import Limits
 from serve.channels.semantic import EncodeQuery
@@ -108,7 +109,7 @@ def prepared(
         fingerprint=EMBEDDER.fingerprint,
         run_id="run_tests",
     )
-    return Prepared(revision=made, chunks=chunks)
+    return Prepared(revision=made, chunks=chunks, bands=sketches(made, chunks))
 
 
 async def fill(stores: Stores, batch: Sequence[Prepared]) -> None:

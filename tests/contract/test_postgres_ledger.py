@@ -17,6 +17,7 @@ from cluster.stores.postgres.migrate import known_migrations, migrate
 from cluster.stores.postgres.statements import Statements
 from cluster.stores.protocols import Ledger
 from contract.ledger import DocumentsContract
+from contract.ledger_copies import CopiesContract
 from contract.ledger_filters import FiltersContract
 from contract.ledger_generations import GenerationsContract
 from contract.ledger_listings import ListingsContract
@@ -58,6 +59,7 @@ class LedgerContract(
     UsageContract,
     LookupsContract,
     TokenVectorsContract,
+    CopiesContract,
 ):
     """All of the contract."""
 

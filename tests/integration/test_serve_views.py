@@ -331,3 +331,28 @@ async def test_a_damaged_passage_is_left_out_and_named(stores: Stores) -> None:
 def _changed(passage: StoredPassage) -> StoredPassage:
     text = passage.chunk.text.replace("a", "o", 1)
     return replace(passage, chunk=replace(passage.chunk, text=text))
+
+
+async def test_copies_that_were_no_candidates_are_clues_too() -> None:
+    """Only two candidates are asked for; the ledger knows of the copies of what is shown."""
+    stores = memory_stores()
+    pages = [
+        prepared(f"{at}.md", book.BOUNDARY, metadata=book.about(f"Page {at}", **book.OFFICIAL))
+        for at in range(4)
+    ]
+    other = book.BOUNDARY.replace("30 days", "45 days")
+    await fill(
+        stores, [*pages, prepared("other.md", other, metadata=book.about("Other", **book.OFFICIAL))]
+    )
+    service = service_on(stores)
+    asked = Question(
+        text=book.BOUNDARY, scope=Scope(tenant=TENANT), limit=1, now=NOW, deadline_s=5.0,
+        channels=("semantic",),
+    )  # fmt: skip
+    plan = await service.plan(asked)
+    (channel,) = plan.channels
+    found = await service.search(replace(plan, channels=(replace(channel, limit=1),)))
+    (passage,) = found.passages
+    titles = {passage.citation.title, *(each.title for each in passage.also_in)}
+    assert titles == {f"Page {at}" for at in range(4)}
+    assert {each.kind for each in passage.also_in} <= {"near_copy"}

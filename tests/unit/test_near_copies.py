@@ -11,7 +11,7 @@ from passages import passages_of
 from cluster.model import Hit, Metadata, Turn
 from cluster.text.shingles import similarity, words_of
 from rerank.dedup import Block
-from rerank.near_copies import same_statement, without_copies
+from rerank.near_copies import same_statement, with_others, without_copies
 
 PAGE = (
     "The relay keeps a message for seven days after its first delivery attempt and then moves it "
@@ -224,3 +224,15 @@ def test_a_retold_fact_in_chinese() -> None:
     kept = without_copies([retold, wrong, docs])
     assert names(kept) == ["w", "d"]
     assert clues(kept[1]) == [("f", "retold")]
+
+
+def test_others_are_told_of_when_they_are_copies() -> None:
+    shown = block(PAGE, 0.9, name="shown")
+    copy = block(PAGE + " Thanks for reading.", 0.0, name="copy").passages[0]
+    other = block(PAGE.replace("seven days", "nine days"), 0.0, name="other").passages[0]
+    exact = block(PAGE, 0.0, name="exact").passages[0]
+    told = with_others(shown, [copy, other, exact, shown.passages[0]], similar=0.85)
+    assert [each.passage.metadata.title for each in told.also_in] == ["exact", "copy"]
+    assert told.also_in[0].similarity == 1.0
+    assert with_others(told, [copy, exact], similar=0.85) == told
+    assert with_others(shown, [other], similar=0.85) == shown

@@ -146,6 +146,23 @@ class MemoryDocuments:
                 found[chunk_id] = self._passage(held, chunk_id)
         return found
 
+    async def alike(
+        self, scope: Scope, chunk_ids: Sequence[str], *, limit: int
+    ) -> dict[str, list[str]]:
+        require_limit(limit)
+        sketches = {
+            chunk.chunk_id: set(held.bands.get(chunk.chunk_id, ()))
+            for held in self._state.visible(scope)
+            for chunk in held.chunks
+        }
+        found = {
+            one: sorted(
+                other for other, bands in sketches.items() if other != one and bands & sketches[one]
+            )[:limit]
+            for one in sorted(set(require(chunk_ids, "chunk ids")) & sketches.keys())
+        }
+        return {one: others for one, others in found.items() if others}
+
     async def neighbours(
         self, scope: Scope, chunk_id: str, *, before: int, after: int
     ) -> list[StoredPassage]:
@@ -326,6 +343,7 @@ class MemoryDocuments:
             newest_edition=expected_newest(revision.edition_key, revision.edition, others=others),
             put_order=put_order,
             recorded_at=now,
+            bands=prepared.bands,
         )
         for chunk in prepared.chunks:
             self._state.revision_of_chunk[chunk.chunk_id] = revision.revision_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -39,6 +39,7 @@ class HeldRevision:
     put_order: int
     recorded_at: datetime
     ended_at: datetime | None = None
+    bands: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def in_scope(self, scope: Scope) -> bool:
         owner = self.revision.owner

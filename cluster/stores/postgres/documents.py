@@ -131,6 +131,16 @@ class PostgresDocuments:
         asked = [one for one in require(chunk_ids, "chunk ids") if storable(one)]
         return read_passages(await self._sql.rows("visible", {**_walls(scope), "ids": asked}))
 
+    async def alike(
+        self, scope: Scope, chunk_ids: Sequence[str], *, limit: int
+    ) -> dict[str, list[str]]:
+        asked = [one for one in require(chunk_ids, "chunk ids") if storable(one)]
+        values = {**_walls(scope), "ids": asked, "limit": require_limit(limit)}
+        found: dict[str, list[str]] = {}
+        for chunk, other in await self._sql.rows("alike", values):
+            found.setdefault(chunk, []).append(other)
+        return found
+
     async def neighbours(
         self, scope: Scope, chunk_id: str, *, before: int, after: int
     ) -> list[StoredPassage]:
@@ -316,7 +326,11 @@ class PostgresDocuments:
             for order, prepared in fresh
         ]
         chunks = (
-            chunk_record(chunk, language=prepared.revision.metadata.language)
+            chunk_record(
+                chunk,
+                language=prepared.revision.metadata.language,
+                bands=prepared.bands.get(chunk.chunk_id),
+            )
             for _, prepared in fresh
             for chunk in prepared.chunks
         )

@@ -93,7 +93,9 @@ def revision_record(
     }
 
 
-def chunk_record(chunk: Chunk, *, language: str) -> dict[str, object]:
+def chunk_record(
+    chunk: Chunk, *, language: str, bands: Sequence[int] | None = None
+) -> dict[str, object]:
     """A row of `chunks`, as `put_chunks` reads it."""
     return {
         "chunk_id": chunk.chunk_id,
@@ -107,6 +109,7 @@ def chunk_record(chunk: Chunk, *, language: str) -> dict[str, object]:
         "token_count": chunk.token_count,
         "page": chunk.page,
         "vector_key": vector_key(language, chunk.indexed_text),
+        "bands": bands,
     }
 
 

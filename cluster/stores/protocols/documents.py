@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -19,10 +19,12 @@ from cluster.model import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A revision with its chunks, ready to be written. `chunks` cover the revision."""
+    """A revision with its chunks, ready to be written. `chunks` cover the revision. `bands`:
+    chunk id -> its sketch (`cluster.text.sketches`), of those that have one."""
 
     revision: Revision
     chunks: tuple[Chunk, ...]
+    bands: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +100,14 @@ class Documents(Protocol):
     async def visible(self, scope: Scope, chunk_ids: Sequence[str]) -> dict[str, StoredPassage]:
         """The batched ledger check: those of the chunks that `scope` may see and whose
         revision is visible now."""
+        ...
+
+    async def alike(
+        self, scope: Scope, chunk_ids: Sequence[str], *, limit: int
+    ) -> dict[str, list[str]]:
+        """For those of the chunks that are visible, other visible chunks with a band of their
+        sketch in common, in the order of ids, at most `limit` each; absent where there are
+        none. Of a band that thousands share, some may be missing."""
         ...
 
     async def neighbours(

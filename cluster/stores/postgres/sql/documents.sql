@@ -131,15 +131,16 @@ ON CONFLICT (revision_id) DO UPDATE SET
 -- name: put_chunks
 WITH written AS (
     INSERT INTO chunks (chunk_id, revision_id, ordinal, start_at, end_at, text, context,
-                        heading_path, token_count, page, vector_key, row_version)
+                        heading_path, token_count, page, vector_key, bands, row_version)
     SELECT chunk_id, revision_id, ordinal, start_at, end_at, text, context,
-           heading_path, token_count, page, vector_key, nextval('row_versions')
+           heading_path, token_count, page, vector_key, bands, nextval('row_versions')
     FROM json_to_recordset(%(rows)s::json) AS n(
         chunk_id text, revision_id text, ordinal integer, start_at integer, end_at integer,
         text text, context text, heading_path text[], token_count integer, page integer,
-        vector_key text)
+        vector_key text, bands bigint[])
     ORDER BY chunk_id
-    ON CONFLICT (chunk_id) DO UPDATE SET row_version = EXCLUDED.row_version
+    ON CONFLICT (chunk_id) DO UPDATE SET
+        row_version = EXCLUDED.row_version, bands = COALESCE(EXCLUDED.bands, chunks.bands)
     RETURNING chunk_id, revision_id, row_version
 )
 INSERT INTO outbox (chunk_id, revision_id, tenant, version, operation)
@@ -273,6 +274,39 @@ LEFT JOIN LATERAL (
 ) AS editions ON r.kind = 'document'
 WHERE r.state = 'visible'
   AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
+
+-- name: alike, reads
+-- Step by step, as `visible`. Of a band that very many share only the first thousand rows are
+-- looked at.
+WITH asked AS MATERIALIZED (
+    SELECT c.chunk_id, c.revision_id, c.bands FROM chunks c
+    WHERE c.chunk_id = ANY(%(ids)s::text[]) AND c.bands IS NOT NULL
+)
+SELECT a.chunk_id, alike.chunk_id
+FROM asked a
+CROSS JOIN LATERAL (
+    SELECT v.state, v.tenant, v.owner FROM revisions v
+    WHERE v.revision_id = a.revision_id OFFSET 0
+) AS own
+CROSS JOIN LATERAL (
+    SELECT near.chunk_id
+    FROM (
+        SELECT c.chunk_id, c.revision_id FROM chunks c
+        WHERE c.bands IS NOT NULL AND c.bands && a.bands AND c.chunk_id <> a.chunk_id
+        LIMIT 1000
+    ) AS near
+    CROSS JOIN LATERAL (
+        SELECT v.state, v.tenant, v.owner FROM revisions v
+        WHERE v.revision_id = near.revision_id OFFSET 0
+    ) AS r
+    WHERE r.state = 'visible'
+      AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
+    ORDER BY near.chunk_id
+    LIMIT %(limit)s
+) AS alike
+WHERE own.state = 'visible'
+  AND own.tenant = %(tenant)s AND (own.owner IS NULL OR own.owner = %(owner)s)
+ORDER BY a.chunk_id, alike.chunk_id
 
 -- name: place, reads
 SELECT r.revision_id, c.ordinal, r.kind, r.document_id, r.source, r.conversation, r.session,

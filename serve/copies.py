@@ -1,0 +1,39 @@
+"""Copies of what is shown that were no candidates: the ledger knows which passages are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cluster.stores.protocols import Ledger
+from rerank.dedup import Block
+from rerank.near_copies import with_others
+from serve.plan.plan import QueryPlan
+
+
+async def with_known_copies(
+    plan: QueryPlan, ledger: Ledger, blocks: Sequence[Block]
+) -> list[Block]:
+    """The same blocks, each with its copies in `also_in`. Sketches only propose; whether it is
+    a copy the texts say. Raises the ledger's errors."""
+    chunk_ids = [chunk_id for block in blocks for chunk_id in block.chunk_ids]
+    if not chunk_ids or not plan.selection.known_copies:
+        return list(blocks)
+    async with ledger.transaction() as tx:
+        alike = await tx.documents.alike(plan.scope, chunk_ids, limit=plan.selection.known_copies)
+        wanted = sorted({other for others in alike.values() for other in others} - {*chunk_ids})
+        stored = await tx.documents.visible(plan.scope, wanted) if wanted else {}
+    if not stored:
+        return list(blocks)
+    return [
+        with_others(
+            block,
+            [stored[each] for each in _others(block, alike) if each in stored],
+            similar=plan.selection.similar,
+        )
+        for block in blocks
+    ]
+
+
+def _others(block: Block, alike: dict[str, list[str]]) -> list[str]:
+    found = (other for chunk_id in block.chunk_ids for other in alike.get(chunk_id, []))
+    return list(dict.fromkeys(found))
