@@ -4,8 +4,9 @@ over a stack into which `palimpsest eval` has ingested the sets.
 
 Each question is asked of its own corpus, where it has an answer, and of the corpora of the other
 sets of its language, where it has none. Mean and spread of each sign come from the answerable
-ones alone; the threshold is the sum below which the share `FALSE_SHARE` of them lies. Only the
-tuning half of the questions is read; what is told of the result is told of the other half.
+ones alone; the threshold is the sum below which the share `REFUSED` of the others lies, so that
+no more of the answerable are refused than that takes. Only the tuning half of the questions is
+read; what is told of the result is told of the other half.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from serve.service import Service
 
 SETS = ("cmrc2018", "drcd", "stard_gold", "xquad_en_zh", "scifact", "ramdocs", "locomo")
 LANGUAGES = ("zh", "en")
-FALSE_SHARE = 0.005
+REFUSED = 0.955
 QUESTIONS = 80
 """Of each set, language and half."""
 
@@ -51,17 +52,19 @@ class Sample:
     signals: Signals
 
 
-def calibrate(own: Sequence[Signals], *, false_share: float = FALSE_SHARE) -> Calibration:
-    """From questions that have an answer."""
+def calibrate(
+    own: Sequence[Signals], foreign: Sequence[Signals], *, share: float = REFUSED
+) -> Calibration:
+    """From questions that have an answer, and others that have none."""
     values = {name: np.array([getattr(each, name) for each in own]) for name in WEIGHTS}
     free = Calibration(
         means={name: float(each.mean()) for name, each in values.items()},
         spreads={name: max(float(each.std()), 1e-6) for name, each in values.items()},
         enough=0.0,
     )
-    sums = np.array([free.sum_of(each) for each in own])
+    sums = np.array([free.sum_of(each) for each in foreign])
     return Calibration(
-        means=free.means, spreads=free.spreads, enough=float(np.quantile(sums, false_share))
+        means=free.means, spreads=free.spreads, enough=float(np.quantile(sums, share))
     )
 
 
@@ -76,9 +79,10 @@ def constants(samples: Sequence[Sample]) -> dict[str, Any]:
     for language in LANGUAGES:
         mine = [each for each in samples if each.language == language]
         own = _signals(mine, own=True, half="tune")
-        if not own:
+        foreign = _signals(mine, own=False, half="tune")
+        if not own or not foreign:
             continue
-        found = calibrate(own)
+        found = calibrate(own, foreign)
         made[language] = {
             "means": _rounded(found.means),
             "spreads": _rounded(found.spreads),
@@ -164,7 +168,7 @@ async def _measured(data_dir: Path, *, names: Sequence[str], limit: int) -> dict
             "encoder": service.fingerprint,
             "made_by": "eval.calibrate_relevance",
             "sets": [each.name for each in sets],
-            "false_share": FALSE_SHARE,
+            "refused_share": REFUSED,
             "languages": constants(samples),
         }
 

@@ -83,12 +83,13 @@ def test_a_missing_sign_is_no_judgement() -> None:
     assert signals_of(seen, cosine=None, terms=terms, texts=[]) is None
 
 
-def test_a_threshold_is_read_off_answerable_questions_alone() -> None:
+def test_the_scale_is_that_of_the_answerable_the_threshold_that_of_the_others() -> None:
     own = [signals(at / 100) for at in range(101)]
-    found = calibrate(own, false_share=0.05)
-    assert refused(found, own) == pytest.approx(0.05, abs=0.011)
-    assert refused(found, [signals(-1.0)] * 4) == 1.0
+    foreign = [signals(at / 100 - 0.8) for at in range(101)]
+    found = calibrate(own, foreign, share=0.9)
     assert found.means["cosine"] == pytest.approx(0.5)
+    assert refused(found, foreign) == pytest.approx(0.9, abs=0.011)
+    assert refused(found, own) == pytest.approx(0.1, abs=0.011)
 
 
 def test_the_other_half_reports() -> None:
@@ -98,6 +99,7 @@ def test_the_other_half_reports() -> None:
     samples = [
         *(sample(at / 100, own=True, half="tune") for at in range(101)),
         *(sample(at / 100, own=True, half="report") for at in range(101)),
+        *(sample(at / 100 - 1.0, own=False, half="tune") for at in range(101)),
         *(sample(-1.0, own=False, half="report") for _ in range(3)),
         sample(0.9, own=False, half="report"),
     ]
