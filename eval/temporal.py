@@ -43,6 +43,7 @@ RECOGNIZERS_EDGES: Edges = {
     ("year", "late"): ("month", 8, None),
 }
 RECOGNIZERS = Conventions(
+    prefer="future",
     whole_end=False,
     after="long",
     until_holds=False,

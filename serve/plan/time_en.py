@@ -111,8 +111,13 @@ class _Reader(EnglishPieces):
             return False
         if said.year is not None and said.month is None:
             alone = not before.strip(" \"'(=<>") and not rest
+            away = (
+                self.text[max(0, piece.end - 6) : piece.end]
+                .casefold()
+                .endswith(("year", "years", "ago"))
+            )
             return alone or bool(
-                _CUE.search(before) and not _NOT_A_YEAR.match(self.text, piece.end)
+                not away and _CUE.search(before) and not _NOT_A_YEAR.match(self.text, piece.end)
             )
         if said.day is not None and said.month is None:
             return _whole(before, rest) or bool(_DAY_CUE.search(before))
@@ -238,6 +243,8 @@ def _led(lead: regex.Match[str] | None, piece: Piece, text: str) -> bool:
         said_at = word in {"at", "approximately", "around"} and said.part is None
         return said_at and _AFTER_HOUR.match(text, piece.end) is not None
     if said.year is not None and said.month is None:
+        if text[max(0, piece.end - 6) : piece.end].casefold().endswith(("year", "years", "ago")):
+            return False
         return word in {"in", "=", "during", "around", "by", "about"}
     if said.month is not None or said.season is not None:
         return word in {"in", "during", "by", "on", "around"}
@@ -759,6 +766,8 @@ def _in_duration(reader: _Reader, place: int) -> Found | None:
             for_long(reader.ground, reader.ground.now, duration, duration[-1][1]),
         )
     period = ago(reader.ground, duration, sign=1)
+    if _in_is_past(reader, end):
+        return None
     if word == "after":
         return Found(
             start=place,
@@ -768,8 +777,6 @@ def _in_duration(reader: _Reader, place: int) -> Found | None:
             begins=period.start,
             bound="after",
         )
-    if _in_is_past(reader, end):
-        return None
     return _offset_found(reader, place, time.end() if time else end, period, duration)
 
 
@@ -892,6 +899,21 @@ _REST = regex.compile(
 )
 
 
+_THE_LAST = regex.compile(
+    r"(?:in|over|during|within)\s+(?:the\s+)?(?:last|past)\s+(?P<u>day|week|month|quarter|year|decade)\b",
+    FLAGS,
+)
+
+
+def _the_last(reader: _Reader, place: int) -> Found | None:
+    """ "In the last month": the month up to now, not that of the calendar."""
+    match = _THE_LAST.match(reader.text, place)
+    if match is None or reader.ground.says.rolling != "now":
+        return None
+    period = rolling(reader.ground, 1, W.UNITS[match["u"].casefold()], sign=-1)
+    return _found(place, match.end(), "relative", period)
+
+
 def _rest(reader: _Reader, place: int) -> Found | None:
     """ "The rest of the week"."""
     match = _REST.match(reader.text, place)
@@ -971,6 +993,7 @@ def _day_with_length(
 _RECURRING = regex.compile(
     rf"(?:every|each)\s+(?:other\s+|single\s+|(?:\d+|{W.COUNT})\s+|{W.ORDINAL}\s+)?"
     rf"(?:(?P<u>{W.UNIT})|{W.WEEKDAY}|week[\s-]?ends?|{W.MONTH}|{W.any_of(W.PARTS)})"
+    rf"|(?:on\s+)?{W.WEEKDAYS_OFTEN}"
     r"|(?:daily|weekly|monthly|yearly|annually|hourly|quarterly)\b",
     FLAGS,
 )
@@ -1023,6 +1046,7 @@ def _to_date(reader: _Reader, place: int) -> Found | None:
 
 _RULES: tuple[Rule, ...] = (
     _recurring,
+    _the_last,
     _clock_range,
     _point,
     _range,

@@ -24,6 +24,7 @@ from serve.plan.time_pieces import (
     long_weekend,
     month_and_day,
     say,
+    weekend_in,
     weekend_of,
     year_last,
 )
@@ -161,9 +162,11 @@ def _day_number(_: Pieces, match: Match) -> Piece | None:
 _WEAK_WEEKDAYS = frozenset({"sun", "sat", "mon", "wed", "fri"})
 
 
-def _weekday(_: Pieces, match: Match) -> Piece:
+def _weekday(_: Pieces, match: Match) -> Piece | None:
     name = W.plain(match["w"])
     day = _day_of(match) if match["d"] else None
+    if name.endswith("days"):
+        return None
     strong = day is not None or name not in _WEAK_WEEKDAYS or match["w"].endswith(".")
     return Piece(Fields(weekday=W.WEEKDAYS[name], day=day), match.end(), strong=strong)
 
@@ -266,12 +269,11 @@ def _fortnight(pieces: Pieces, match: Match) -> Piece:
 
 
 def _weekend(pieces: Pieces, match: Match) -> Piece:
-    rel = match["rel"]
-    which = W.WHICH[W.plain(rel)] if rel else 0
-    now = pieces.ground.now
-    if rel and W.plain(rel) in {"this past", "past", "the past"} and now.weekday() >= 5:
+    rel = W.plain(match["rel"]) if match["rel"] else None
+    which = W.WHICH[rel] if rel else None
+    if rel in {"this past", "past", "the past"} and pieces.ground.now.weekday() >= 5:
         which = 0
-    return say(match, base=weekend_of(floor(now, "week"), which, pieces.ground))
+    return say(match, base=weekend_of(which, pieces.ground))
 
 
 def _season(pieces: Pieces, match: Match) -> Piece | None:
@@ -386,7 +388,7 @@ def _container(pieces: Pieces, match: Match) -> tuple[Period, int] | None:
 
 def _nth_weekend(period: Period, nth: int, ground: Ground) -> Period:
     saturday = nth_weekday(period, nth, 5)
-    return weekend_of(floor(saturday.start, "week"), 0, ground)
+    return weekend_in(floor(saturday.start, "week"), ground)
 
 
 def _nth_after(pieces: Pieces, match: Match) -> Piece | None:
@@ -668,7 +670,8 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
         rf"{_THE}(?P<n>{W.ORDINAL})\s+(?P<w>{W.WEEKDAY})\s+(?P<dir>after|before)\s+", _nth_after
     ),
     _before_more(
-        rf"{_THE}(?P<u>day|week|month|year)\s+(?P<dir>before|after|following)\s+", _day_before
+        r"(?:the\s+|last\s+|next\s+)?(?P<u>day|week|month|year)\s+(?P<dir>before|after|following)\s+",
+        _day_before,
     ),
     _before_more(rf"{_THE}(?P<d>{_DAYNUM})(?:\s+day)?\s+(?:of|in)\s+(?:the\s+)?", _day_of_month),
     _at(rf"{_THE}(?P<d>{_DAYNUM})(?:\s+day)?\s+of\s+the\s+month", _day_of_the_month),

@@ -365,6 +365,7 @@ TIME_WORDS = frozenset(
 """Without one of these, or a number, no time is told."""
 
 MONTH = any_of(MONTHS) + r"(?!\p{L})\.?"
+WEEKDAYS_OFTEN = any_of(each for each in WEEKDAYS if each.endswith("days")) + r"\b"
 WEEKDAY = any_of(WEEKDAYS) + r"\b\.?"
 UNIT = any_of(LONG_UNITS) + r"\b"
 ANY_UNIT = any_of(UNITS) + r"\b"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -229,10 +230,19 @@ def clock(_: Pieces, match: Match) -> Piece | None:
     return Piece(Fields(clock=said, minutes_ahead=ahead), match.end(), strong=strong)
 
 
-def weekend_of(monday: object, which: int, ground: Ground) -> Period:
+def weekend_of(which: int | None, ground: Ground) -> Period:
+    """Of the present week or so many after it; `None`: by preference the last that has begun."""
+    this = floor(ground.now, "week")
+    weekend = weekend_in(moved(this, which or 0, "week"), ground)
+    if which is None and ground.says.prefer == "past" and weekend.start > ground.now:
+        return weekend_in(moved(this, -1, "week"), ground)
+    return weekend
+
+
+def weekend_in(monday: datetime, ground: Ground) -> Period:
     days, hours = ground.says.weekend
-    start = moved(floor(ground.now, "week") if monday is None else monday, which, "week")  # type: ignore[arg-type]
-    return Period(moved(moved(start, days, "day"), hours, "hour"), moved(start, 7, "day"), "day")
+    start = moved(moved(monday, days, "day"), hours, "hour")
+    return Period(start, moved(monday, 7, "day"), "day")
 
 
 def long_weekend(day: Period, ground: Ground) -> Period:

@@ -32,6 +32,9 @@ def between(first: Fields, last: Fields, ground: Ground) -> Period:
     first, last = _shared(first, last)
     if first.clock is not None or last.clock is not None:
         return _between_clocks(first, last, ground)
+    running = _running(first, last, ground)
+    if running is not None:
+        return running
     start = placed(first, ground)
     if start.grain == "second" and ground.says.rolling == "days":
         start = unit_at(start.start, "day")
@@ -39,6 +42,15 @@ def between(first: Fields, last: Fields, ground: Ground) -> Period:
     if start.start >= end.end and first.year is None and first.base is None:
         start = _before(first, end, ground)
     return _whole(start, end, ground)
+
+
+def _running(first: Fields, last: Fields, ground: Ground) -> Period | None:
+    """The stretch that holds now is meant before one to come."""
+    told = first.year is not None or first.base is not None or first.which is not None
+    if told or ground.says.prefer != "future":
+        return None
+    past = between(first, last, replace(ground, says=replace(ground.says, prefer="past")))
+    return past if past.start <= ground.now < past.end else None
 
 
 def _whole(start: Period, end: Period, ground: Ground) -> Period:

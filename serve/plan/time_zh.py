@@ -108,7 +108,8 @@ def _found(place: int, end: int, kind: TimeKind, period: Period, bound: Bound = 
 
 
 _RELATIVE = regex.compile(
-    r"[这本今昨明当同次翌此该]|[上下](?:个|一|周|星期|礼拜|月|季|年)|前天|后天|[去前后来]年|现在|目前"
+    r"[这本当同次翌此该]|[今昨明][天日晚早晨年儿]|[上下](?:个|一|周|星期|礼拜|月|季|年)"
+    r"|前天|后天|[去前后来]年|现在|目前"
 )
 _AROUND = regex.compile(r"\s*(?:左右|前后|上下|期间)")
 
@@ -246,7 +247,7 @@ def _range_of(
     a, b = first.said, last.said
     if not _alike(a, b):
         return None
-    if not (first.strong or last.strong):
+    if not (first.strong or last.strong or (a.part and b.part)):
         return None
     close = _CLOSE.match(reader.text, last.end)
     end = close.end() if close is not None else last.end

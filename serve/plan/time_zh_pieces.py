@@ -152,11 +152,9 @@ def _weekday(pieces: Pieces, match: Match) -> Piece:
 
 
 def _weekend(pieces: Pieces, match: Match) -> Piece:
-    which = W.WHICH[match["rel"]] if match["rel"] else 0
     strong = match["rel"] is not None
-    now = pieces.ground.now
-    said = Fields(base=weekend_of(floor(now, "week"), which, pieces.ground))
-    return Piece(said, match.end(), strong=strong)
+    which = W.WHICH[match["rel"]] if match["rel"] else None
+    return Piece(Fields(base=weekend_of(which, pieces.ground)), match.end(), strong=strong)
 
 
 def _which_unit(pieces: Pieces, match: Match) -> Piece:
@@ -175,8 +173,12 @@ def _named_day(pieces: Pieces, match: Match) -> Piece:
     name = match["n"]
     base = unit_at(pieces.ground.now, "day", W.DAYS[name])
     part = W.PARTS[match["p"]] if match["p"] else None
-    weak = name in {"当天", "当日", "同日", "即日", "第二天"}
+    weak = name in _OF_THE_STORY
     return Piece(Fields(base=base, part=part), match.end(), strong=not weak)
+
+
+_OF_THE_STORY = frozenset(("当天", "当日", "同日", "即日", "第二天", "次日", "翌日", "隔天"))
+"""Days that follow what was told before, seldom the day of the question."""
 
 
 def _part(pieces: Pieces, match: Match) -> Piece:
@@ -399,6 +401,7 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
         _year,
     ),
     _at(rf"(?P<is>[=＝]\s?){_NO_DIGIT}(?P<y>(?:19|20)\d\d)(?!\d)", _bare_year),
+    _at(rf"{_NO_DIGIT}(?P<is>)(?P<y>(?:19|20)\d\d)(?![\d年]|[-/.:：]\d)", _bare_year),
     _at(rf"(?P<era>{W.any_of(W.ERAS)})(?P<n>元|[一二三四五六七八九十]+|\d{{1,2}})年", _era),
     _at(rf"(?P<n>{W.any_of(W.YEARS)})(?![级轻龄])", _named_year),
     _at(rf"{_NO_DIGIT}(?P<m>{W.SMALL})月份?(?![饼亮球光票薪租经台供费均底]|中[央])", _month),
@@ -422,13 +425,16 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     _at(rf"(?P<rel>{_RELS})(?P<u>月)份", _which_unit),
     _at(
         rf"(?<![提以之目聪])(?P<n>{W.any_of(k for k in W.DAYS if len(k) > 1)})的?"
-        rf"(?P<p>{W.any_of(W.PARTS)})?(?!性|头条)",
+        rf"(?P<p>{W.PART})?(?!性|头条)",
         _named_day,
     ),
-    _at(r"(?P<n>[昨今明])(?P<p>早上|早晨|早|晨|晚上|晚间|晚|夜里|夜)", _named_day),
-    _at(rf"(?P<p>{W.any_of(W.PARTS)})", _part),
+    _at(rf"(?P<n>[昨今明])(?P<p>早上|早晨|晚上|晚间|夜里|[早晨晚夜]{W.NO_MEAL})", _named_day),
+    _at(rf"(?P<p>{W.PART})", _part),
     _at(r"当(?P<p>晚|夜)", _that_evening),
-    _at(r"现在|此刻|此时|目前|当前|马上|立刻|刚才|刚刚|眼下|如今|依家|而家|至今", _now),
+    _at(
+        r"(?<![出发实表体呈重兑浮再])现在|此刻|此时|目前|当前|马上|立刻|刚才|刚刚|眼下|如今|依家|而家|至今",
+        _now,
+    ),
     _at(r"第?(?P<n>[一二三四1234首])(?:个)?季度?(?!节)", _quarter),
     _at(r"Q(?P<n>[1-4])(?!\d)", _quarter),
     _at(r"(?P<h>[上下前后])(?P<one>个)?半年度?", _half_year),

@@ -326,6 +326,12 @@ def any_of(words: Iterable[str]) -> str:
 
 
 MAX_DIGITS = 9
+NO_MEAL = "(?![餐饭会报期年跑练读操恋市场宴班自])"
+"""早餐, 晚会, 晨跑 and the like are no times."""
+PART = (
+    f"(?:{any_of(each for each in PARTS if len(each) > 1)}"
+    f"|{any_of(each for each in PARTS if len(each) == 1)}{NO_MEAL})"
+)
 _PLAIN_DIGITS = regex.compile(r"[零〇○一二三四五六七八九]{2,4}")
 
 
