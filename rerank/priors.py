@@ -2,7 +2,8 @@
 
 Bonuses are added to a score scaled to 0..1 and are small: they order what is otherwise
 nearly equal, they do not lift the irrelevant. Equal standing adds the same to all, so it
-changes nothing.
+changes nothing. What a question names in the one way in which it is written is the exception:
+a passage under its heading goes first (`rerank.verbatim`).
 """
 
 from __future__ import annotations
