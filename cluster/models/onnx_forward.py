@@ -40,7 +40,7 @@ class OnnxForward:
 
     def with_tokens(self, ids: Ids, mask: Ids) -> tuple[Vectors, States]:
         pooled, states = self._run(["sentence_embedding", "token_embeddings"], ids, mask)
-        return pooled, states
+        return pooled, states[:, : ids.shape[1]]
 
     def _run(self, outputs: list[str], ids: Ids, mask: Ids) -> list[NDArray[np.float32]]:
         columns = -ids.shape[1] % ROW_GROUP

@@ -34,6 +34,23 @@ def test_agrees_with_torch(int8: OnnxForward, tmp_path: Path) -> None:
     assert ((expected * found).sum(axis=1) > 0.999).all()
 
 
+def test_states_of_tokens_agree_with_torch_and_with_their_mean(
+    int8: OnnxForward, tmp_path: Path
+) -> None:
+    folder = write_tiny_folder(tmp_path / "tiny")
+    exact = TorchForward(str(folder), revision=None, backend="torch-fp32", device="cpu", threads=1)
+    ids, mask = padded(ROWS, pad_id=1)
+    _, expected = exact.with_tokens(ids, mask)
+    pooled, found = int8.with_tokens(ids, mask)
+    assert found.shape == expected.shape == (*ids.shape, HIDDEN)
+    assert np.array_equal(pooled, int8(ids, mask))
+    assert np.array_equal(exact.with_tokens(ids, mask)[0], exact(ids, mask))
+    mean = (found * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+    assert mean == pytest.approx(pooled, abs=1e-5)
+    for near, far in zip(found[mask == 1], expected[mask == 1], strict=True):
+        assert near @ far > 0.99 * np.linalg.norm(near) * np.linalg.norm(far)
+
+
 def test_padding_and_company_change_nothing(int8: OnnxForward) -> None:
     together = int8(*padded(ROWS, pad_id=1))
     for at, row in enumerate(ROWS):
