@@ -45,7 +45,7 @@ PIECES = (
 )
 questions = st.one_of(
     st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map(" ".join),
-    st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1),
+    st.text(min_size=1).filter(lambda text: "\0" not in text),
 )
 moments = st.integers(-2_000_000_000, 4_000_000_000).map(
     lambda seconds: datetime.fromtimestamp(seconds, UTC)
