@@ -15,6 +15,8 @@ from cluster.errors import InvalidRequest
         ["--status", "--abort"],
         ["--roll-back", "--finish"],
         ["--finish", "--no-centred"],
+        ["--tokens", "--finish"],
+        ["--tokens", "--backend", "hashing"],
         ["--roll-back", "--model", "other"],
         ["--dry-run", "--status"],
     ],
@@ -43,5 +45,6 @@ def test_a_wrong_encoder_is_refused_by_its_option(
 
 def test_every_option_is_told() -> None:
     told = CliRunner().invoke(build(), ["reembed", "--help"], terminal_width=200).output
-    for option in ("--dry-run", "--status", "--roll-back", "--finish", "--abort", "--grace"):
+    actions = ("--dry-run", "--status", "--roll-back", "--finish", "--tokens", "--abort")
+    for option in (*actions, "--grace"):
         assert option in told

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cluster.model import TokenVectors
+from cluster.models.token_vectors import pack, unpack
 from eval.bench.token_codes import codings, unit
 from eval.bench.token_sets import bm25_scores
 
@@ -48,6 +49,13 @@ def test_what_is_read_back_is_near(name: str, row_bytes: int, cosine: float) -> 
     assert CODINGS[name].row_bytes == row_bytes
     assert (rows * ROWS).sum(axis=1).min() > cosine
     assert (rows * ROWS).sum(axis=1).max() < 1.0001
+
+
+def test_the_product_keeps_them_as_it_was_measured() -> None:
+    coding = CODINGS["2 bits, content words only"]
+    packed = pack(ROWS[CONTENT])
+    assert unpack(packed) == pytest.approx(coding.restored(ROWS, CONTENT), abs=1e-4)
+    assert len(packed) - len(pack(ROWS[:0])) == coding.row_bytes * CONTENT.sum()
 
 
 def test_bm25_of_a_small_corpus() -> None:
