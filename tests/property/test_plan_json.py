@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster.filters import AllOf, AnyOf, Eq, Filter, In, Missing, Not, Range
@@ -69,6 +69,7 @@ filters = st.recursive(
 )
 
 
+@settings(deadline=None, max_examples=60)
 @given(text=questions, now=moments, where=st.none() | filters, limit=st.integers(1, 100))
 def test_a_plan_comes_back_as_it_was(
     text: str, now: datetime, where: Filter | None, limit: int
