@@ -14,6 +14,7 @@ from serving import NOW, fill, memory_stores, prepared
 
 from cluster.clock import FixedClock
 from cluster.model import ApiKey
+from cluster.models.hashing import HashingEmbedder
 from cluster.settings import EncoderSettings, ServeSettings, Settings
 from serve.api.problems import CONTENT_TYPE
 from serve.app import Retrieval, build, deploy, runs_already
@@ -130,6 +131,17 @@ def test_a_question_is_answered_through_both_deployments(client: httpx.Client) -
     assert not any("Globex" in each["text"] for each in found["results"])
     assert found["request_id"] == "r-1"
     assert answer.headers.get_list("x-request-id") == ["r-1"]
+
+
+def test_the_encoders_deployment_counts_the_tokens(client: httpx.Client) -> None:
+    answer = client.post("/v1/context", json={**SEARCH, "budget_tokens": 300})
+    assert answer.status_code == 200, answer.text
+    context = answer.json()["context"]
+    assert context["counted_by"] == answer.json()["generation"] != ""
+    (tokens,) = HashingEmbedder(256).count_tokens([context["text"]])
+    assert context["tokens"] == tokens
+    found = client.post("/v1/search", json={**SEARCH, "budget_tokens": 100}).json()
+    assert found["spent"]["counted_by"] == answer.json()["generation"]
 
 
 def test_many_questions_at_once_are_all_answered_rightly(url: str) -> None:
