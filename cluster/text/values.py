@@ -133,6 +133,7 @@ _SCANNER = regex.compile(
         |(?P<y2>[12]\d{{3}})\s*年\s*(?:(?P<m2>\d{{1,2}})\s*月\s*(?:(?P<d2>\d{{1,2}})\s*[日号])?)?
         |(?P<m3>{_MONTH})\.?\s+(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<y3>[12]\d{{3}})
         |(?P<d4>\d{{1,2}})\s+(?P<m4>{_MONTH})\s+(?P<y4>[12]\d{{3}})))
+    |(?P<clock>(?<![\p{{Latin}}\d_./:#-])\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:\s*[+-]\d{{4}})?(?![\d:]))
     |(?P<version>{_NOT_INSIDE}(?:v\.?\s?\d+(?:\.(?:\d+|x))*|\d+(?:\.\d+){{2,}}(?:\.x)?|\d+\.x
         |\d+\.\d+(?=\s*(?:版本?|及以上|或更高))
         |(?<=(?:version|release|版本|版)\s{{0,2}})\d+(?:\.(?:\d+|x))*)
@@ -200,6 +201,8 @@ def _value(match: regex.Match[str]) -> Value | None:
         return _quoted(match, at)
     if match["date"] is not None:
         return replace(at, kind="date", name=_date(match))
+    if match["clock"] is not None:
+        return replace(at, kind="date", name=" ".join(text.split()))
     if match["version"] is not None:
         return replace(at, kind="version", name=text.casefold().lstrip("v. "))
     if match["duration"] is not None or match["minutes"] is not None:

@@ -22,6 +22,7 @@ from serve.claims.words import Wording, read_wording
 
 Direction = Literal["supported", "contradicted"]
 
+VERBATIM_LEVEL = 3
 FACT_LEVEL = 2
 SENTENCE_LEVEL = 1
 
@@ -29,6 +30,7 @@ MIN_COVERED_FOR_SUPPORT = 0.8
 MIN_COVERED_FOR_CONTRADICTION = 0.75
 MIN_COVERED_WITH_NAME = 0.6
 MAX_MISSING = 0.25
+MIN_VERBATIM_TERMS = 6
 MIN_ANCHORS = 3
 """So many different things must a sentence share with a claim that names no identifier."""
 
@@ -70,7 +72,7 @@ def _of_fact(claim: Claim, unit: Unit, *, edition: str | None, section: str) -> 
         unit=_given_in(f"{unit.about}\n{section}"),
         context=f"{unit.text} {section} {unit.about}",
     )
-    if like is None:
+    if like is None or (like == "other" and claim.denied and not _same_kinds(claim, unit)):
         return None
     holds = (like == "same") != claim.denied
     told = f"{unit.subjects[0] if unit.subjects else ''}: {unit.label} = {unit.text}"
@@ -81,6 +83,12 @@ def _of_fact(claim: Claim, unit: Unit, *, edition: str | None, section: str) -> 
         specific=_specific(claim, unit),
         why=told[:200] if holds else f"the claim says otherwise than {told[:200]}",
     )
+
+
+def _same_kinds(claim: Claim, unit: Unit) -> bool:
+    """`is not 5` is borne out by `is 7`, not by words."""
+    there = {value.kind for value in read_values(unit.text)}
+    return all(value.kind in there for value in claim.values)
 
 
 def _subjects(claim: Claim, unit: Unit, about: str) -> frozenset[str] | None:
@@ -95,8 +103,12 @@ def _subjects(claim: Claim, unit: Unit, about: str) -> frozenset[str] | None:
             return None
         around = {*names_in(about), *(bare_name(each) for each in unit.path)}
         return frozenset(hit | {name for name in claim.names if _held(name, around, about)})
-    key = read_wording(nearest).terms
-    return frozenset() if key and key <= claim.wording.terms else None
+    keys = _ASIDE.sub(" ", nearest).replace("`", " ").split(" / ")
+    terms = [read_wording(key).terms for key in keys]
+    return frozenset() if any(each and each <= claim.wording.terms for each in terms) else None
+
+
+_ASIDE = regex.compile(r"[（(][^（()）]*[)）]")
 
 
 def _held(name: str, names: set[str], around: str) -> bool:
@@ -130,7 +142,7 @@ def _attribute(claim: Claim, unit: Unit, *, around: str) -> str | None:
 def _of_other_things(claim: Claim, unit: Unit) -> bool:
     """`255 characters` says nothing of a number of queues."""
     match = _COUNTED.fullmatch(unit.text)
-    if match is None or unit.kind != "cell":
+    if match is None or unit.kind != "cell" or any(each.unit for each in read_values(unit.text)):
         return False
     counted = read_wording(match["what"]).terms
     return bool(counted) and not counted & claim.wording.terms
@@ -149,7 +161,7 @@ def _missing(claim: Claim, around: str) -> float:
         wanted -= {"#version"}
     if not wanted:
         return 0.0
-    return len(wanted - read_wording(around).terms) / len(wanted)
+    return len(wanted - read_wording(around.replace("`", " ")).terms) / len(wanted)
 
 
 def _given_in(text: str) -> str:
@@ -178,7 +190,8 @@ def _specific(claim: Claim, unit: Unit) -> float:
 def _of_sentence(claim: Claim, unit: Unit, *, edition: str | None, section: str) -> Finding | None:
     said = _spoken(claim, unit.text, edition)
     about = " ".join((*unit.subjects, *unit.path, unit.about))
-    if not said.strip() or not _names_there(claim, unit, said):
+    absent = _absent_names(claim, unit, said)
+    if not said.strip() or (absent and not _changed_figure(absent, said)):
         return None
     own = read_wording(_without_values(said))
     around = read_wording(_without_values(about))
@@ -190,19 +203,24 @@ def _of_sentence(claim: Claim, unit: Unit, *, edition: str | None, section: str)
     anchors += len(claim.wording.attributes & own.attributes)
     if anchors < MIN_ANCHORS or len(wanted & own.terms) < len(wanted) / 2:
         return None
-    like = aligned(claim, said)
+    like = "other" if absent else aligned(claim, said)
     direction = _direction(claim, own, like, covered)
     if direction is None:
         return None
     return Finding(
         direction=direction,
         unit=unit,
-        level=SENTENCE_LEVEL,
+        level=VERBATIM_LEVEL if _verbatim(wanted, own, direction) else SENTENCE_LEVEL,
         specific=covered * 4 + len(claim.names) + len(wanted & own.terms) / 8,
         why=said[:200]
         if direction == "supported"
         else f"the claim says otherwise than: {said[:200]}",
     )
+
+
+def _verbatim(wanted: frozenset[str], own: Wording, direction: Direction) -> bool:
+    """A sentence that has every word of a longer claim says just that."""
+    return direction == "supported" and len(wanted) >= MIN_VERBATIM_TERMS and wanted <= own.terms
 
 
 def _direction(claim: Claim, own: Wording, like: str | None, covered: float) -> Direction | None:
@@ -244,11 +262,25 @@ _CHANGE = regex.compile(
 )
 
 
-def _names_there(claim: Claim, unit: Unit, said: str) -> bool:
+def _absent_names(claim: Claim, unit: Unit, said: str) -> list[str]:
+    """The names of the claim that stand neither in the sentence nor in what it is said of."""
     nearest = unit.subjects[0] if unit.subjects else ""
     around = " ".join((nearest, *unit.path, unit.about))
     names = {*names_in(said), *names_in(nearest), bare_name(nearest)}
-    return all(_held(name, names, around) or _as_words(name, said) for name in claim.names)
+    return [
+        name for name in claim.names if not _held(name, names, around) and not _as_words(name, said)
+    ]
+
+
+def _changed_figure(absent: Sequence[str], said: str) -> bool:
+    """One name is absent, and one that differs from it in a figure stands there: `x = 1` where
+    `x = 0` is claimed."""
+    if len(absent) != 1:
+        return False
+    pattern = regex.sub(r"\d+", "#", absent[0])
+    return "#" in pattern and any(
+        regex.sub(r"\d+", "#", name) == pattern for name in names_in(said)
+    )
 
 
 def _as_words(name: str, text: str) -> bool:

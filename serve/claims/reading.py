@@ -91,6 +91,12 @@ _CONTRAST = (
         regex.IGNORECASE,
     ),
 )
+_PHRASE = regex.compile(
+    r"\"(?P<inner>[\p{L}][^\"\n]*\s[^\"\n]*)\"|“(?P<inner>[^”\n]*(?:\s|\p{Han}{2})[^”\n]*)”"
+    r"|「(?P<inner>[^」\n]*(?:\s|\p{Han}{2})[^」\n]*)」|《(?P<inner>[^》\n]+)》"
+)
+"""Quoted words that are no identifier: a heading, a title."""
+
 _NAME = regex.compile(
     r"(?<![\p{Latin}\d_./@-])@?(?:[\p{Latin}_][\p{Latin}\d]*(?:[_.-][\p{Latin}\d_]+)*[_.][\p{Latin}\d]"
     r"[\p{Latin}\d_.-]*|[\p{Ll}]+\p{Lu}[\p{Latin}\d]*|\p{Lu}\p{Ll}+(?:\p{Lu}\p{Ll}+)+"
@@ -111,6 +117,7 @@ def read_claim(text: str, *, products: Collection[str] = (), version: str | None
     named, body = _without_products(folded, products)
     body, versions = _without_versions(body)
     body = body.replace(PRODUCT, " ")
+    body = _PHRASE.sub(lambda match: f" {match['inner']} ", body)
     for contrast in _CONTRAST:
         body = contrast.sub(" ", body)
     values = tuple(each for each in read_values(body) if _is_figure(each))
@@ -143,7 +150,11 @@ def bare_name(name: str) -> str:
 @lru_cache(maxsize=8192)
 def names_in(text: str) -> tuple[str, ...]:
     """The identifiers and quoted words of a text, bare, each once."""
-    quoted = [value.name for value in read_values(text) if value.quoted and value.name]
+    quoted = [
+        value.name
+        for value in read_values(text)
+        if value.quoted and value.kind == "literal" and value.name
+    ]
     return tuple(
         dict.fromkeys(
             bare

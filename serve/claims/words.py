@@ -151,6 +151,9 @@ _LITERAL = regex.compile(r"`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*�
 _WORD = regex.compile(
     r"(?P<latin>[\p{Latin}][\p{Latin}\p{M}\d_.'\u2019-]*[\p{Latin}\d_]|\p{Latin})|(?P<han>\p{Han}+)"
 )
+_JOINED = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+(?![A-Za-z0-9_])")
+"""Words joined by hyphens are one: `disable-auto-flush` denies nothing."""
+
 _STEMMER = Stemmer.Stemmer("english")
 DENIED = "denied"
 
@@ -220,7 +223,11 @@ def _marks(clause: str) -> list[tuple[str, int]]:
             places.append((match.start(), f"#{name}", own))
         return " " * len(match.group())
 
-    rest = _LATIN.sub(lambda match: mark(match, _LATIN_PHRASES), clause)
+    places.extend(
+        (match.start(), match.group().casefold(), 1) for match in _JOINED.finditer(clause)
+    )
+    rest = _JOINED.sub(_blank, clause)
+    rest = _LATIN.sub(lambda match: mark(match, _LATIN_PHRASES), rest)
     if not rest.isascii():
         rest = _HAN.sub(lambda match: mark(match, _HAN_PHRASES), rest)
     rest = _NO_NEGATION.sub(_blank, rest)
