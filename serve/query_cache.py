@@ -131,10 +131,12 @@ class QueryCache:
     async def sweep(self, ledger: Ledger) -> None:
         """Let the answers go of tenants that have written since and do not ask."""
         self.expire()
-        for tenant in self.tenants:
-            async with ledger.transaction() as tx:
-                standing = await tx.writes.standing(tenant)
-            self.see(tenant, standing.writes)
+        if not self.tenants:
+            return
+        async with ledger.transaction() as tx:
+            counts = await tx.writes.counts(self.tenants)
+        for tenant, writes in counts.items():
+            self.see(tenant, writes)
 
     @asynccontextmanager
     async def running(self, ledger: Ledger) -> AsyncIterator[None]:

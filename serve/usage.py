@@ -58,7 +58,7 @@ class ShownCounter:
         self._metrics.shown(lost=lost)
 
     async def write(self) -> None:
-        """Write what waits, once; what a store refuses is lost."""
+        """Write what waits, once; from the first rows that cannot be written the rest is lost."""
         waiting, self._waiting = self._waiting, {}
         places = sorted(waiting, key=lambda place: (place[0], place[2], place[1] or ""))
         for start in range(0, len(places), ROWS_AT_ONCE):
@@ -68,7 +68,10 @@ class ShownCounter:
                 )
                 for tenant, owner, chunk in places[start : start + ROWS_AT_ONCE]
             ]
-            await self._write(rows)
+            if not await self._write(rows):
+                rest = places[start + ROWS_AT_ONCE :]
+                self._metrics.shown(lost=sum(waiting[place] for place in rest))
+                return
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -88,7 +91,7 @@ class ShownCounter:
             await asyncio.sleep(PAUSE_S)
             await self.write()
 
-    async def _write(self, rows: Sequence[Shown]) -> None:
+    async def _write(self, rows: Sequence[Shown]) -> bool:
         times = sum(row.times for row in rows)
         try:
             async with asyncio.timeout(WRITE_S), self._ledger.transaction() as tx:
@@ -96,8 +99,9 @@ class ShownCounter:
         except (StoreError, TimeoutError) as error:
             log.warning("how often %d passages were shown is not known: %s", len(rows), error)
             self._metrics.shown(lost=times)
-        else:
-            self._metrics.shown(kept=times)
+            return False
+        self._metrics.shown(kept=times)
+        return True
 
 
 async def cited_uses(found: Retrieved, ledger: Ledger, *, within_s: float) -> Retrieved:

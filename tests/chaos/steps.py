@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 import httpx
 
 from chaos import corpus, mending, trouble
-from chaos.house import SOURCE, TENANT, House, api, listed
+from chaos.house import SOURCE, TENANT, House, api, ledger_of, listed
 from cluster.clock import SystemClock
+from cluster.model import Scope
 from cluster.models.open import open_embedder
 from cluster.stores.open import open_ledger
 from cluster.stores.protocols import Transaction
@@ -125,23 +126,22 @@ async def _upload(house: House) -> None:
 
 async def _delete(house: House, names: list[str]) -> None:
     async with api(house) as client:
-        await _tell_usage(client)
+        await _tell_usage(house, client)
         for document_id in await listed(client, names):
             answer = await client.delete(f"/v1/documents/{document_id}")
             answer.raise_for_status()
 
 
-async def _tell_usage(client: httpx.AsyncClient) -> None:
-    """Of what is about to be deleted, too; told again after a kill it is the same."""
-    question = {"query": "ferry to Harlow, beacon", "channels": ["keyword"]}
-    answer = await client.post("/v1/search", json=question)
-    found = answer.raise_for_status().json()
+async def _tell_usage(house: House, client: httpx.AsyncClient) -> None:
+    """Told again after a kill it is the same."""
+    async with ledger_of(house.settings) as ledger, ledger.transaction() as tx:
+        found = await tx.documents.recent(Scope(tenant=TENANT), where=None, limit=5)
     told = await client.post(
         "/v1/usage",
         json={
             "search_id": "srch_00000000000000000000000000",
             "artifact": "report.md",
-            "used": [chunk for one in found["results"] for chunk in one["citation"]["chunk_ids"]],
+            "used": [chunk_id for chunk_id, _ in found],
         },
     )
     told.raise_for_status()

@@ -209,6 +209,10 @@ class UsageContract:
             await tx.writes.note(["acme"])
         after = await standing(ledger, "other")
         assert after.writes == before.writes > 0
+        async with ledger.transaction() as tx:
+            counts = await tx.writes.counts(["acme", "other", "nobody"])
+        ours = (await standing(ledger)).writes
+        assert counts == {"acme": ours, "other": after.writes, "nobody": 0}
 
     async def test_reading_and_counting_are_no_writes(self, ledger: Ledger) -> None:
         one = prepared(pieces=1)

@@ -11,7 +11,7 @@ import pytest
 from cluster.model import Scope
 from cluster.settings import PostgresSettings
 from cluster.stores.postgres.ledger import PostgresLedger
-from cluster.stores.protocols import Ledger, Prepared, Shown, UsageReport
+from cluster.stores.protocols import Ledger, Needles, Prepared, Selector, Shown, UsageReport
 from contract.postgres import wipe
 from contract.samples import NOW, chunk_ids, prepared, put, show
 
@@ -121,6 +121,23 @@ async def test_who_erases_waits_for_what_is_being_counted_and_erases_it(ledger: 
     async with ledger.transaction() as tx:
         assert await tx.usage.used_in(ACME, chunk_ids(one), limit=1) == {}
         assert await tx.usage.of_document(ACME, one.revision.document_id) == []
+
+
+async def test_rows_of_what_older_code_erased_go_with_the_next_scrub(
+    ledger: Ledger, module_database_url: str
+) -> None:
+    needles = Needles(ids=("doc_gone", "chk_gone"))
+    with psycopg.connect(module_database_url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO usage_counts (chunk_id, owner, document_id, tenant, shown) "
+            "VALUES ('chk_gone', '', 'doc_gone', 'acme', 1)"
+        )
+    async with ledger.transaction() as tx:
+        found = await tx.forgetting.residue("acme", needles)
+        assert {one.place.split(".")[0] for one in found} == {"usage_counts"}
+        selector = Selector(kind="document", value="doc_gone")
+        await tx.forgetting.scrub("acme", needles, selector=selector, run_ids=(), uploads=False)
+        assert await tx.forgetting.residue("acme", needles) == []
 
 
 async def test_many_count_the_same_at_once(ledger: Ledger) -> None:

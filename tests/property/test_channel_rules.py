@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from passages import passages_of
 
@@ -43,6 +43,7 @@ def asked(text: str, **more: Any) -> list[str]:
     return [channel.name for channel in plan.channels]
 
 
+@settings(deadline=None)
 @given(letters, letters.filter(bool))
 def test_what_is_named_lies_in_a_range_of_the_name_and_nothing_else_does(
     heading: str, name: str
@@ -63,6 +64,7 @@ def test_a_break_must_follow_a_beginning() -> None:
     assert is_named("É", "é") is None  # letters beyond ASCII keep their case
 
 
+@settings(deadline=None)
 @given(
     said=moments,
     updated=moments,
@@ -87,6 +89,7 @@ def test_inside_the_times_is_where_the_first_moment_of_a_passage_lies(
     assert (inside is None) == (not any(time.placed for time in times))
 
 
+@settings(deadline=None)
 @given(
     kinds=st.lists(st.sampled_from(["document", "turn"]), max_size=12),
     budgets=st.permutations(["document", "turn"]),

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from passages import passages_of
 
@@ -22,15 +22,17 @@ from serve.retrieve import Retrieved
 
 NOW = datetime(2026, 5, 1, 12, 0, 30, tzinfo=UTC)
 SCOPE = Scope(tenant="acme")
+PLAN = plan_question(
+    Question(text="q", scope=SCOPE, limit=5, now=NOW, deadline_s=1.0), known=Known()
+)
 
 
 def answer(text: str = "q", *, scope: Scope = SCOPE, body: str = "An answer.", **more: Any) -> Any:
-    question = Question(text=text, scope=scope, limit=5, now=NOW, deadline_s=1.0)
     (passage,) = passages_of(body, [(0, len(body))])
     block = Block(passages=(passage,), score=1.0, hits=())
     return Retrieved(
         **{
-            "plan": plan_question(question, known=Known()),
+            "plan": replace(PLAN, query=text, scope=scope),
             "passages": (cite(block, rank=1, text=body, surfaces=lambda _: (), filters=()),),
             "rankings": {"keyword": ("chk_a",)},
             "fused": ("chk_a",),
@@ -159,6 +161,7 @@ def test_time_for_the_answer_and_seconds_are_no_part_of_it() -> None:
     assert found.plan == same
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

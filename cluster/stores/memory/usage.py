@@ -115,6 +115,9 @@ class MemoryWrites:
             has_usage=any(one.tenant == tenant for one in self._state.usage_events.values()),
         )
 
+    async def counts(self, tenants: Sequence[str]) -> dict[str, int]:
+        return {one: self._state.writes.get(one, 0) for one in require(tenants, "tenants")}
+
     async def note(self, tenants: Sequence[str]) -> None:
         for tenant in require(tenants, "tenants"):
             self._state.note_write(tenant)

@@ -104,6 +104,11 @@ class PostgresWrites:
         ((writes, settled, has_usage),) = await self._sql.rows("standing", {"tenant": tenant})
         return Standing(writes=int(writes), settled=settled, has_usage=has_usage)
 
+    async def counts(self, tenants: Sequence[str]) -> dict[str, int]:
+        asked = list(require(tenants, "tenants"))
+        found = dict(await self._sql.rows("counts", {"tenants": asked}))
+        return {tenant: int(found.get(tenant, 0)) for tenant in asked}
+
     async def note(self, tenants: Sequence[str]) -> None:
         await self._sql.rows("note_writes", {"tenants": list(require(tenants, "tenants"))})
 
@@ -128,17 +133,22 @@ class UsageErasure:
         await self._sql.rows("note_writes_of_chunks", {"ids": list(chunk_ids)})
 
     async def scrub(self, tenant: str, needles: Needles, selector: Selector) -> dict[str, int]:
-        """An owner's rows go; artifacts that name what was forgotten lose their name."""
-        gone = {"usage_counts": 0, "usage_events": 0}
-        if selector.kind == "owner":
-            whose = {"tenant": tenant, "owner": selector.value}
-            gone["usage_counts"] = await self._sql.run("erase_counts_of_owner", whose)
-            gone["usage_events"] = await self._sql.run("erase_events_of_owner", whose)
+        """An owner's rows go; artifacts that name what was forgotten lose their name. So do rows of
+        documents that code without this table erased."""
         named = {
             "tenant": tenant,
+            "ids": list(needles.ids),
             "names": [*needles.names, *needles.ids],
             "patterns": [_pattern(sample) for sample in needles.samples],
         }
+        gone = {
+            "usage_counts": await self._sql.run("erase_counts_named", named),
+            "usage_events": await self._sql.run("erase_events_named", named),
+        }
+        if selector.kind == "owner":
+            whose = {"tenant": tenant, "owner": selector.value}
+            gone["usage_counts"] += await self._sql.run("erase_counts_of_owner", whose)
+            gone["usage_events"] += await self._sql.run("erase_events_of_owner", whose)
         gone["usage_events"] += await self._sql.run("scrub_artifacts", named)
         if any(gone.values()):
             await self._sql.rows("note_writes", {"tenants": [tenant]})

@@ -95,6 +95,10 @@ class Writes(Protocol):
         `writes` was read is the answer of now."""
         ...
 
+    async def counts(self, tenants: Sequence[str]) -> dict[str, int]:
+        """Of each of these, how many writes as of now."""
+        ...
+
     async def note(self, tenants: Sequence[str]) -> None:
         """Let `writes` grow when this transaction commits. Waits for nobody. Changes of
         documents note themselves."""

@@ -104,6 +104,12 @@ DELETE FROM usage_counts WHERE tenant = %(tenant)s AND owner = %(owner)s
 -- name: erase_events_of_owner
 DELETE FROM usage_events WHERE tenant = %(tenant)s AND owner = %(owner)s
 
+-- name: erase_counts_named
+DELETE FROM usage_counts WHERE tenant = %(tenant)s AND document_id = ANY(%(ids)s::text[])
+
+-- name: erase_events_named
+DELETE FROM usage_events WHERE tenant = %(tenant)s AND document_id = ANY(%(ids)s::text[])
+
 -- name: scrub_artifacts
 UPDATE usage_events SET artifact = ''
 WHERE tenant = %(tenant)s AND artifact <> ''
@@ -115,6 +121,12 @@ SELECT (SELECT COALESCE(sum(w.writes), 0)::bigint FROM tenant_writes w WHERE w.t
                    WHERE o.tenant = %(tenant)s
                      AND (o.set_aside_at IS NULL OR o.tried_version IS DISTINCT FROM o.version)),
        EXISTS (SELECT FROM usage_events e WHERE e.tenant = %(tenant)s)
+
+-- name: counts, reads
+SELECT w.tenant, sum(w.writes)::bigint
+FROM tenant_writes w
+WHERE w.tenant = ANY(%(tenants)s::text[])
+GROUP BY w.tenant
 
 -- name: note_writes
 SELECT note_writes(%(tenants)s::text[])
