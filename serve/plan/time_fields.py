@@ -12,11 +12,10 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from serve.plan.calendars import chinese_day, chinese_year_of
+from serve.plan.calendars import chinese_day
 from serve.plan.festivals import festival_in
 from serve.plan.time_mention import Grain
 from serve.plan.time_units import (
-    DAY,
     Duration,
     Ground,
     Period,
@@ -446,10 +445,6 @@ def _at(found: list[Period], place: int) -> Period:
     return found[place]
 
 
-def lunar_year(ground: Ground) -> int:
-    return chinese_year_of(ground.now.date())
-
-
 def ago(ground: Ground, duration: Duration, *, sign: int, at: datetime | None = None) -> Period:
     """ "3 weeks ago", "in 2 hours", or so long before or after `at`."""
     says = ground.says
@@ -533,7 +528,3 @@ def for_long(ground: Ground, start: datetime, duration: Duration, grain: Grain) 
 def ends_of_clock(period: Period, ground: Ground) -> datetime:
     """Where a range of times of day ends that is told to end at `period`."""
     return period.start + ground.says.clock_end.get(period.grain, timedelta())
-
-
-def next_day(said: Fields) -> timedelta:
-    return DAY if said.clock is not None else timedelta()

@@ -1,15 +1,13 @@
 """Stretches between two times, and those open at one side."""
 
-# ruff: noqa: PLR2004  the numbers of calendar arithmetic have no better names
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from serve.plan.time_fields import Clock, Fields, dated, ends_of_clock, placed
+from serve.plan.time_fields import Fields, dated, ends_of_clock, placed
 from serve.plan.time_mention import Bound, Grain, TimeKind
-from serve.plan.time_units import DAY, Ground, Period, Unplaced, floor, moved, unit_at
+from serve.plan.time_units import DAY, Ground, Period, Unplaced, floor, unit_at
 
 SHORT = frozenset({"second", "minute", "hour"})
 
@@ -167,12 +165,6 @@ def _same_half(first: Fields, last: Fields, *, shared: bool) -> tuple[Fields, Fi
     return replace(first, clock=replace(a, pm=late)), last
 
 
-def open_at(said: Fields, bound: Bound, ground: Ground) -> Period | None:
-    """`None`: it has no such side. The open side of the period is the edge of the calendar; ask
-    `sides`."""
-    return placed(said, ground) if bound else None
-
-
 def sides(
     period: Period, bound: Bound, ground: Ground, *, timed: bool = False
 ) -> tuple[datetime | None, datetime | None]:
@@ -188,11 +180,3 @@ def sides(
     if bound == "until":
         return now, period.start if timed or not says.until_holds else period.end
     return (now if now is not None and period.start > now else None), period.start
-
-
-def clock_at(hour: int, minute: int | None = None, *, pm: bool | None = None) -> Clock:
-    return Clock(hour=hour, minute=minute, pm=pm, exact=hour > 12 or hour == 0)
-
-
-def day_after(period: Period, count: int) -> Period:
-    return unit_at(moved(period.start, count, "day"), "day")

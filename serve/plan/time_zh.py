@@ -126,7 +126,6 @@ def _point(reader: _Reader, place: int) -> Found | None:
 
 
 _CUES = regex.compile(r"(?:[在于从自到至约每约]|截止|大概|大约|到了|当时|[，,、]|^)\s*$")
-_PART_CUES = regex.compile(r"(?:[在于从自到至]|^|[，,。])\s*$")
 
 
 def _cued(reader: _Reader, piece: Piece, place: int) -> bool:
@@ -493,7 +492,6 @@ _BACK = regex.compile(
 _ON = regex.compile(
     r"(?:未来的?|今后的?|接下来的?|往后|之后的?|以后的?|后|下|还剩|再过|再有|再)\s*"
 )
-_WHOLE_WORDS = frozenset("前上后下")
 
 
 def _rolling(reader: _Reader, place: int) -> Found | None:

@@ -190,7 +190,6 @@ ERAS: Mapping[str, int] = MappingProxyType(
 )
 """The year that is an era's first."""
 
-_DAY = "[节日]"
 FESTIVALS: Mapping[str, str] = MappingProxyType(
     {
         "元旦节?|新年(?![快好愿])": "new_year",
