@@ -123,7 +123,9 @@ _TAG = regex.compile(
        |(?:带有?|打了)["'“「#]?(?P<tag>[\p{L}\d_-]{1,20}?)["'”」]?(?:的)?标签(?:的)?""",
     _FLAGS,
 )
-_VALID = regex.compile(r"(?:仍|仍然|依然|还|依旧)(?:有效|适用|可用|成立)(?:的)?")
+_VALID = regex.compile(
+    r"\s*(?:里|时|底|末)?\s*(?:仍|仍然|依然|还|依旧)(?:有效|适用|可用|成立)(?:的)?"
+)
 _VALID_EN = regex.compile(
     r"(?:\bstill\s+)?\b(?:valid|in\s+force|applicable)\s+(?:(?:in|on|at)\s+)?$", regex.IGNORECASE
 )
@@ -252,8 +254,8 @@ def _dated(question: str, mention: TimeMention, *, now: datetime) -> Iterator[Co
     if not mention.placed:
         return
     before, behind = question[: mention.start], question[mention.end :]
-    if (valid := _VALID.match(behind.removeprefix("里"))) is not None:
-        end = mention.end + (behind.startswith("里")) + valid.end()
+    if (valid := _VALID.match(behind)) is not None:
+        end = mention.end + valid.end()
         yield _valid_at(question, mention, start=mention.start, end=end, now=now)
     elif (said := _VALID_EN.search(before)) is not None:
         yield _valid_at(question, mention, start=said.start(), end=mention.end, now=now)

@@ -40,7 +40,7 @@ MATERIAL_EN = (
     r"|sources?|materials?|records?|entries|results?|passages?|write-?ups?)"
 )
 MATERIAL_ZH = (
-    r"(?:文档|文件|资料|材料|文章|论文|帖子|笔记|邮件|消息|记录|页面|网页|来源|文献|博客|说明"
+    r"(?:(?:聊天|会话|对话)记录|文档|文件|资料|材料|文章|论文|帖子|笔记|邮件|消息|记录|页面|网页|来源|文献|博客|说明"
     r"|内容|结果)"
 )
 

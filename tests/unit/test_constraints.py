@@ -154,9 +154,30 @@ def test_what_was_known_by_a_moment_has_no_later_date() -> None:
     assert matches(where, {})
 
 
+@pytest.mark.parametrize(
+    ("question", "fits", "misses"),
+    [
+        ("2023年以后发布的文档里怎么说", {"published_at": at(2024)}, {"published_at": at(2023)}),
+        ("2023年以后更新的资料怎么说", {"updated_at": at(2025)}, {"updated_at": at(2022)}),
+        ("去年的邮件里提到的预算", {"said_at": at(2025, 3)}, {"said_at": at(2026, 3)}),
+        ("上周的聊天记录里说了什么", {"said_at": at(2026, 4, 21)}, {"said_at": at(2026, 4, 28)}),
+        ("截至2024年3月仍有效的规定", {"published_at": at(2024)}, {"published_at": at(2025)}),
+        ("2024年时仍有效的规定", {"published_at": at(2024)}, {"published_at": at(2025)}),
+    ],
+)
+def test_chinese_times_bound_the_material_beside_them(
+    question: str, fits: dict[str, datetime], misses: dict[str, datetime]
+) -> None:
+    (constraint,) = found(question)
+    assert constraint.where is not None
+    assert matches(constraint.where, fits)
+    assert not matches(constraint.where, misses)
+
+
 def test_valid_this_year_is_what_is_valid_now() -> None:
-    (constraint,) = found("rules still valid in 2026")
-    assert (constraint.kind, constraint.where) == ("valid", None)
+    for question in ("rules still valid in 2026", "2026 年仍有效的规定"):
+        (constraint,) = found(question)
+        assert (constraint.kind, constraint.where) == ("valid", None)
 
 
 def test_several_constraints_are_all_taken() -> None:
