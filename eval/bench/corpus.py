@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 _ENGLISH = """
@@ -54,4 +55,24 @@ def passages(*, count: int, words: int, salt: str) -> Iterator[dict[str, str]]:
 def write_jsonl(path: Path, *, count: int, words: int, salt: str) -> None:
     with path.open("w", encoding="utf-8") as file:
         for record in passages(count=count, words=words, salt=salt):
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def write_conversation(path: Path, *, turns: int, name: str) -> None:
+    """Turns of two speakers in one session, a minute apart, in both languages."""
+    rng = random.Random(name)  # noqa: S311  # the point is to be repeatable
+    began = datetime(2025, 3, 1, 9, tzinfo=UTC)
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(turns):
+            language = "zh" if number % 2 else "en"
+            record = {
+                "turn_id": f"{name}/{number}",
+                "conversation": name,
+                "session": f"{name}/1",
+                "ordinal": number,
+                "speaker": "ann" if number % 2 else "bob",
+                "timestamp": (began + timedelta(minutes=number)).isoformat(),
+                "language": language,
+                "text": sentence(rng, language=language, words=14),
+            }
             file.write(json.dumps(record, ensure_ascii=False) + "\n")

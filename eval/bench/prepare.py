@@ -11,7 +11,7 @@ from rich.console import Console
 from cluster.clock import SystemClock
 from cluster.settings import Settings
 from cluster.stores.open import open_ledger
-from eval.bench.corpus import write_jsonl
+from eval.bench.corpus import write_conversation, write_jsonl
 from ingest.open import open_surroundings
 from ingest.progress import Summary, Watcher, watcher
 from ingest.run import Request, ingest
@@ -31,10 +31,25 @@ def ingest_made_up(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{salt}.jsonl"
         write_jsonl(path, count=count, words=words, salt=salt)
-        request = Request(targets=(os.fspath(path),), tenant=tenant, source=salt)
-        shown = watching or watcher(Console())
-        with open_surroundings(settings) as around, shown:
-            return ingest(request, around, shown)
+        return _ingest(path, settings, tenant=tenant, source=salt, watching=watching)
+
+
+def ingest_conversation(settings: Settings, *, tenant: str, turns: int) -> Summary:
+    """One made-up conversation `bench-TURNS` in one session; again, it costs nothing."""
+    name = f"bench-{turns}"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.jsonl"
+        write_conversation(path, turns=turns, name=name)
+        return _ingest(path, settings, tenant=tenant, source=name, watching=None)
+
+
+def _ingest(
+    path: Path, settings: Settings, *, tenant: str, source: str, watching: Watcher | None
+) -> Summary:
+    request = Request(targets=(os.fspath(path),), tenant=tenant, source=source)
+    shown = watching or watcher(Console())
+    with open_surroundings(settings) as around, shown:
+        return ingest(request, around, shown)
 
 
 async def visible_chunks(settings: Settings, *, tenant: str) -> int:
