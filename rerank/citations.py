@@ -12,6 +12,7 @@ from cluster.model import DocumentKind, Hit, QuotePolicy
 from rerank.dedup import Block, Copy, CopyKind
 from rerank.quoting import USUAL_LIMITS, Quote, QuoteLimits, quote_of
 from rerank.roles import EvidenceRole, role_of
+from rerank.verbatim import ExactTerm, verbatim
 
 Surfaces = Callable[[str], Sequence[str]]
 """Text -> the pieces of the question whose terms the text has."""
@@ -62,15 +63,16 @@ class Citation:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasons:
     """`channels` has the best hit of each channel, `matched_terms` the question's own words,
-    `filters` the fields that were filtered on, `score_parts` what the score is made of before it
-    is scaled to 0..1 (by the answer's reranker, and the times of the question), `bonuses` what
-    was added to that."""
+    `verbatim` what stands there as the question writes it, `filters` the fields that were
+    filtered on, `score_parts` what the score is made of before it is scaled to 0..1 (by the
+    answer's reranker, and the times of the question), `bonuses` what was added to that."""
 
     channels: tuple[Hit, ...]
     matched_terms: tuple[str, ...]
     filters: tuple[str, ...]
     bonuses: Mapping[str, float]
     score_parts: Mapping[str, float] = field(default_factory=dict)
+    verbatim: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,11 +150,13 @@ def cite(
     shortened: Shortened | None = None,
     role: EvidenceRole | None = None,
     limits: QuoteLimits = USUAL_LIMITS,
+    exact: Sequence[ExactTerm] = (),
 ) -> CitedPassage:
     """`text` is the exact text of the block, or of its part `span` (characters of the stored
     text). Terms are looked for where the indexes looked: in the chunks and the context that is
     indexed with them."""
     indexed = "\n".join(passage.chunk.indexed_text for passage in block.passages)
+    standing = {text for passage in block.passages for text in verbatim(passage.chunk, exact)}
     citation = citation_of(block, span=span)
     return CitedPassage(
         rank=rank,
@@ -165,6 +169,7 @@ def cite(
             filters=tuple(filters),
             bonuses=block.bonuses,
             score_parts=block.parts,
+            verbatim=tuple(term.text for term in exact if term.text in standing),
         ),
         role=role or role_in(block, text),
         quote=quote_of(

@@ -147,6 +147,7 @@ def _cited(
             shortened=_shortened(block, one, plan.selection) if one else None,
             role=one.choice.role if one else None,
             limits=plan.selection.quotes,
+            exact=plan.exact,
         )
         for place, (block, text, one) in enumerate(shown, start=1)
     )

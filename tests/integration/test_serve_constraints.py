@@ -78,3 +78,13 @@ async def test_a_demand_that_leaves_nothing_is_said(client: httpx.AsyncClient) -
     assert (
         "nothing here is from papers; leave that out of the question to look at everything" in notes
     )
+
+
+async def test_what_stands_there_as_it_is_written_is_a_reason(client: httpx.AsyncClient) -> None:
+    body = {"query": "which page says “access tokens last 30 minutes now”"}
+    first, *rest = (await client.post("/v1/search", json=body)).json()["results"]
+    assert first["citation"]["path"] == "changes.md"
+    assert first["reasons"]["verbatim"] == ["access tokens last 30 minutes now"]
+    assert first["reasons"]["bonuses"]["verbatim"] == pytest.approx(0.05)
+    assert rest
+    assert all(each["reasons"]["verbatim"] == [] for each in rest)
