@@ -78,6 +78,14 @@ def plain(text: str) -> str:
     return str(_CONTROL.sub("", text))
 
 
+def conflict_line(conflict: Mapping[str, Any]) -> str:
+    """Which passage says otherwise, what, and who wins."""
+    decided = {"wins": "this one wins by", "loses": "that one wins by"}
+    ground = f"; {decided[conflict['standing']]} {conflict['by']}" if conflict["by"] else ""
+    theirs, mine = plain(conflict["theirs"]), plain(conflict["mine"])
+    return f"contradicts {conflict['rank']}: {theirs} there, {mine} here{ground}"
+
+
 def _print_result(result: Mapping[str, Any], console: Console) -> None:
     citation, terms = result["citation"], result["reasons"]["matched_terms"]
     console.print()
@@ -92,6 +100,8 @@ def _print_result(result: Mapping[str, Any], console: Console) -> None:
     _block(console, body)
     _block(console, Text(_source(citation), "cyan"))
     _block(console, Text(_why(result["reasons"]), "dim"))
+    for conflict in result.get("conflicts_with", ()):
+        _block(console, Text(conflict_line(conflict), "yellow"))
 
 
 def _without_heading(text: str, names: Sequence[str]) -> str:

@@ -101,10 +101,10 @@ def local_key(settings: Settings) -> str:
     return path.read_text(encoding="ascii").strip()
 
 
-def ask(endpoint: Endpoint, body: dict[str, Any]) -> dict[str, Any]:
+def ask(endpoint: Endpoint, body: dict[str, Any], *, path: str = "/v1/search") -> dict[str, Any]:
     try:
         answer = httpx.post(
-            f"{endpoint.url}/v1/search",
+            f"{endpoint.url}{path}",
             json=body,
             headers={"Authorization": f"Bearer {endpoint.key}"},
             timeout=TIMEOUT_S,

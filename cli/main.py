@@ -21,6 +21,7 @@ from cli import (
     reembed,
     repair,
     stack,
+    verify,
 )
 from cluster.errors import PalimpsestError
 
@@ -39,6 +40,7 @@ def build() -> typer.Typer:
         indexer,
         ingest,
         ask,
+        verify,
         keys,
         outbox,
         repair,
