@@ -14,8 +14,9 @@ from itertools import pairwise
 import numpy as np
 
 from cluster.text.terms import QueryTerm, content_terms, document_terms
-from rerank.late_interaction import Numbers, same_language, z_scores
+from rerank.late_interaction import same_language, z_scores
 from rerank.reranker import Asked, Pooled, Reranked
+from rerank.turns import Numbers
 
 NAME = "rules"
 POOL = 30

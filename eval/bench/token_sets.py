@@ -30,14 +30,8 @@ from cluster.text.languages import detect_language
 from cluster.text.terms import content_terms, document_terms, query_terms
 from eval.datasets import Document, Query, RetrievalSet, read_set, sample
 from eval.metrics import ndcg_per_query
-from rerank.late_interaction import (
-    NOWHERE,
-    Neighbours,
-    highest_cosines,
-    in_windows,
-    words_in_windows,
-    z_scores,
-)
+from rerank.late_interaction import highest_cosines, z_scores
+from rerank.turns import NOWHERE, Neighbours, in_windows, words_in_windows
 
 POOL = 60
 TOP = 10

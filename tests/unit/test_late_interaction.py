@@ -13,14 +13,18 @@ from cluster.text.content_words import content_tokens
 from rerank.late_interaction import (
     evidence_of,
     highest_cosines,
-    in_windows,
     means,
-    neighbours_of,
     rank_by_tokens,
-    words_in_windows,
     z_scores,
 )
 from rerank.reranker import Asked, Pooled, RerankPlan
+from rerank.turns import (
+    in_windows,
+    neighbours_of,
+    of_the_named_speaker,
+    of_the_session,
+    words_in_windows,
+)
 
 
 def spans_of(question: str, *pieces: str) -> list[tuple[int, int]]:
@@ -178,9 +182,28 @@ def test_tokens_that_the_pool_answers_unequally_count_more() -> None:
     assert means(even).tolist() == [0.5, 0.5]
 
 
-def test_the_cosine_counts_half_among_turns() -> None:
+def test_words_and_the_own_vector_count_less_among_turns() -> None:
     pool = [
-        Pooled(passage=passage("a", turn=turn(0)), fused=1, keyword=0.0, cosine=0.9),
+        Pooled(passage=passage("a", turn=turn(0)), fused=1, keyword=1.0, cosine=0.9),
         Pooled(passage=passage("b", turn=turn(5)), fused=0, keyword=0.0, cosine=0.5),
     ]
-    assert ranked(pool, [[0.8, 0.6]] * 2, [1, 1]) == pytest.approx({"a": 0.25, "b": -0.25})
+    from_both = 0.25 + 0.35
+    session = 0.1 * from_both
+    scores = ranked(pool, [[0.8, 0.6]] * 2, [1, 1])
+    assert scores == pytest.approx({"a": from_both + session, "b": -from_both + session})
+
+
+def test_the_one_speaker_who_is_named_is_likelier_to_have_said_it() -> None:
+    said = [passage("t0", turn=replace(turn(0), speaker="Ann")), passage("doc")]
+    said.append(passage("t1", turn=replace(turn(1), speaker="Bob")))
+    assert of_the_named_speaker(said, "What did Ann buy?").tolist() == [0.5, 0.0, 0.0]
+    assert of_the_named_speaker(said, "What did Annabel buy?").tolist() == [0.0] * 3
+    assert of_the_named_speaker(said, "When did Ann meet Bob?").tolist() == [0.0] * 3
+    chinese = [passage("t", turn=replace(turn(0), speaker="雷明轩"))]
+    assert of_the_named_speaker(chinese, "雷明轩在哪里？").tolist() == [0.5]
+
+
+def test_the_best_of_a_session_lends_to_its_turns() -> None:
+    said = [passage(f"t{at}", turn=turn(at, session=f"s{at // 2}")) for at in range(4)]
+    lent = of_the_session([*said, passage("doc")], np.array([2.0, -1.0, -3.0, -1.0, 9.0]))
+    assert lent.tolist() == pytest.approx([0.2, 0.2, 0.0, 0.0, 0.0])
