@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cluster.filters import matches
+from cluster.model import StoredPassage
+from cluster.stores.fields import passage_fields
 from cluster.stores.protocols import Ledger
 from rerank.dedup import Block
 from rerank.near_copies import with_others
@@ -21,7 +24,8 @@ async def with_known_copies(
     async with ledger.transaction() as tx:
         alike = await tx.documents.alike(plan.scope, chunk_ids, limit=plan.selection.known_copies)
         wanted = sorted({other for others in alike.values() for other in others} - {*chunk_ids})
-        stored = await tx.documents.visible(plan.scope, wanted) if wanted else {}
+        seen = await tx.documents.visible(plan.scope, wanted) if wanted else {}
+    stored = {other: passage for other, passage in seen.items() if _admitted(plan, passage)}
     if not stored:
         return list(blocks)
     return [
@@ -32,6 +36,12 @@ async def with_known_copies(
         )
         for block in blocks
     ]
+
+
+def _admitted(plan: QueryPlan, passage: StoredPassage) -> bool:
+    """As every channel would have it: within the question's filters and editions."""
+    fields = passage_fields(passage, tenant=plan.scope.tenant)
+    return plan.editions.admit(passage) and (plan.where is None or matches(plan.where, fields))
 
 
 def _others(block: Block, alike: dict[str, list[str]]) -> list[str]:

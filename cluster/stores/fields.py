@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from cluster.filters import epoch_ms
-from cluster.model import FieldValue, Revision
+from cluster.model import FieldValue, Metadata, Revision, StoredPassage, Turn
 
 
 def stored_fields(revision: Revision, *, newest_edition: bool) -> Mapping[str, FieldValue]:
@@ -22,8 +22,6 @@ def matchable_fields(
     revision: Revision, *, newest_edition: bool
 ) -> Mapping[str, FieldValue | datetime]:
     """Every key of `cluster.filters.FIELDS`, as `matches` reads them (moments: `datetime`)."""
-    meta = revision.metadata
-    turn = revision.turn
     return {
         "tenant": revision.tenant,
         "owner": revision.owner,
@@ -32,13 +30,35 @@ def matchable_fields(
         "document_id": revision.document_id,
         "source": revision.source,
         "path": revision.path,
+        "version_key": revision.edition_key,
+        "newest_edition": newest_edition,
+        **_described(revision.metadata, revision.turn),
+    }
+
+
+def passage_fields(passage: StoredPassage, *, tenant: str) -> Mapping[str, FieldValue | datetime]:
+    """The same for a passage of the tenant, but for `agent`, which a passage does not tell."""
+    return {
+        "tenant": tenant,
+        "owner": passage.owner,
+        "kind": passage.kind,
+        "document_id": passage.document_id,
+        "source": passage.source,
+        "path": passage.path,
+        "version_key": passage.edition_key,
+        "newest_edition": passage.newest_edition,
+        **_described(passage.metadata, passage.turn),
+    }
+
+
+def _described(meta: Metadata, turn: Turn | None) -> Mapping[str, FieldValue | datetime]:
+    return {
         "source_type": meta.source_type,
         "source_url": meta.source_url,
         "language": meta.language,
         "author": meta.author,
         "product": meta.product,
         "product_version": meta.product_version,
-        "version_key": revision.edition_key,
         "api_version": meta.api_version,
         "license": meta.license,
         "quote_policy": meta.quote_policy,
@@ -50,5 +70,4 @@ def matchable_fields(
         "published_at": meta.published_at,
         "updated_at": meta.updated_at,
         "said_at": turn.said_at if turn else None,
-        "newest_edition": newest_edition,
     }

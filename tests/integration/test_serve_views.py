@@ -24,6 +24,7 @@ from serving import (
 )
 
 from cluster.errors import ModelError
+from cluster.filters import In
 from cluster.model import Metadata, Scope, StoredPassage
 from cluster.settings import SelectionSettings, Settings
 from cluster.stores.open import Stores
@@ -356,3 +357,7 @@ async def test_copies_that_were_no_candidates_are_clues_too() -> None:
     titles = {passage.citation.title, *(each.title for each in passage.also_in)}
     assert titles == {f"Page {at}" for at in range(4)}
     assert {each.kind for each in passage.also_in} <= {"near_copy"}
+    narrow = replace(plan, where=In("path", ("0.md", "1.md")))
+    found = await service.search(replace(narrow, channels=(replace(channel, limit=1),)))
+    told = {(each.citation.path, *(clue.path for clue in each.also_in)) for each in found.passages}
+    assert told in ({("0.md", "1.md")}, {("1.md", "0.md")})

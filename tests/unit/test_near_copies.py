@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 import pytest
 from passages import passages_of
 
+from cluster.filters import FIELDS
 from cluster.model import Hit, Metadata, Turn
+from cluster.stores.fields import passage_fields
 from cluster.text.shingles import similarity, words_of
 from rerank.dedup import Block
 from rerank.near_copies import same_statement, with_others, without_copies
@@ -236,3 +238,9 @@ def test_others_are_told_of_when_they_are_copies() -> None:
     assert told.also_in[0].similarity == 1.0
     assert with_others(told, [copy, exact], similar=0.85) == told
     assert with_others(shown, [other], similar=0.85) == shown
+
+
+def test_filters_find_the_fields_of_a_passage() -> None:
+    """All but the agent's, which passages do not tell: such a filter lets no known copy pass."""
+    passage = block(PAGE, 0.9, name="a").passages[0]
+    assert set(passage_fields(passage, tenant="acme")) == set(FIELDS) - {"agent"}
