@@ -187,7 +187,8 @@ class _Checking:
 
     async def _read(self, question: str, version: str, *, named: bool = False) -> _Read:
         """What the product's search finds. For a claim that names identifiers the passages that
-        have them are what is needed, so that the fused order is enough."""
+        have them are what is needed, so that the fused order is enough. Whether a passage is
+        about the claim is told by comparing, not by a threshold."""
         scope = self._asking.scope
         plan = await self._service.plan(
             Question(
@@ -200,8 +201,8 @@ class _Checking:
                 version=version,
             )
         )
-        if named:
-            plan = replace(plan, rerank=replace(plan.rerank, name="none"))
+        rerank = replace(plan.rerank, min_relevance=0.0)
+        plan = replace(plan, rerank=replace(rerank, name="none") if named else rerank)
         found: Retrieved = await self._service.search(plan)
         ids = sorted({passage.citation.revision_id for passage in found.passages})
         async with self._service.ledger.transaction() as tx:
