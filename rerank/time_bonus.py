@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, tzinfo
 from typing import Protocol
 
-WITHIN = 1.5
+WITHIN = 2.0
 """For what lies in any of the intervals; once, however many hold it."""
 
 OF_THE_SAME_DAY = 0.3
