@@ -32,7 +32,13 @@ from eval.report import Measured, render
 from eval.results import Results
 from eval.scores import SetScores, score, summary
 from eval.sets import EvalSet
-from eval.table import ablation_table, floors_table, noise_table, stages_table
+from eval.table import (
+    ablation_table,
+    floors_table,
+    heading_of,
+    noise_table,
+    stages_table,
+)
 from ingest.progress import print_summary
 from ingest.run import Request as IngestRequest
 from rerank.fusion import FusionMethod
@@ -196,7 +202,7 @@ def _measured(of: EvalSet, settings: Settings, request: Request, *, quiet: bool)
         results = _ask(of, settings, request, corpus=corpus, advanced=advanced)
     scores = score(results)
     if not quiet:
-        console.print(stages_table(scores))
+        console.print(heading_of(scores), stages_table(scores), sep="\n")
     return scores
 
 

@@ -15,19 +15,21 @@ _SHOWN = ("ndcg@10", "recall@10", "hit@10", "mrr@10")
 
 def stages_table(scores: SetScores) -> Table:
     """Every stage of one set, over all its questions."""
-    about = scores.results.about
-    table = Table(
-        box=None,
-        padding=(0, 2),
-        title=f"{scores.name}: {len(scores.results.records):,} questions, "
-        f"{about.documents:,} documents, {scores.refused:,} times nothing relevant",
-        title_justify="left",
-    )
+    table = Table(box=None, padding=(0, 2))
     for heading in ("stage", *_SHOWN):
         table.add_column(heading, justify="left" if heading == "stage" else "right")
     for stage in scores.values:
         table.add_row(stage, *(f"{scores.figure(stage, measure).value:.3f}" for measure in _SHOWN))
     return table
+
+
+def heading_of(scores: SetScores) -> str:
+    """What the table of stages is of."""
+    refused = f", {scores.refused:,} times nothing relevant" if scores.refused else ""
+    return (
+        f"{scores.name}: {len(scores.results.records):,} questions, "
+        f"{scores.results.about.documents:,} documents{refused}"
+    )
 
 
 def floors_table(found: Sequence[SetScores]) -> Table:

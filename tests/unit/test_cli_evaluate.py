@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 from cli import evaluate, ingest
 from cli.main import build
-from cluster.errors import StackError
+from cluster.errors import InvalidRequest, StackError
 from cluster.stack import control
 from eval.measure import Request
 from eval.records import Record
@@ -98,3 +99,35 @@ def test_nothing_is_measured_on_what_did_not_come_in(
     assert isinstance(done.exception, StackError)
     assert "palimpsest runs show run_1 --tenant eval-tiny" in str(done.exception)
     assert done.stdout == ""
+
+
+def test_noise_the_report_and_the_gate(
+    tmp_path: Path, folder: Path, no_stack: dict[str, Any]
+) -> None:
+    (folder.parent / "scifact").mkdir()
+    for file in folder.iterdir():
+        shutil.copy(file, folder.parent / "scifact" / file.name)
+    shutil.copytree(folder, folder.parent / "drcd")
+    words = ["eval", "--data", str(folder.parent), "--baselines", str(tmp_path / "kept")]
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(
+        build(), [*words, "--noise", "5", "--report", str(page), "--write-baseline"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "scifact: 1 questions" in done.stdout
+    assert "scifact-noise5: 1 questions, 0 documents" in done.stdout
+    assert "passages of other sets added" in done.stdout
+    assert page.read_text().startswith("<!doctype html>")
+    assert {path.name for path in (tmp_path / "kept").iterdir()} == {"scifact.json", "drcd.json"}
+    assert CliRunner().invoke(build(), [*words, "--gate"]).exit_code == 0
+    kept = tmp_path / "kept" / "drcd.json"
+    kept.write_text(kept.read_text().replace(":1.0", ":1.1"))
+    fell = CliRunner().invoke(build(), [*words, "--gate"])
+    assert fell.exit_code == 1
+    assert "FELL  drcd: -10.00 points" in fell.output
+
+
+def test_a_place_without_known_sets_is_told(tmp_path: Path, no_stack: dict[str, Any]) -> None:
+    done = CliRunner().invoke(build(), ["eval", "--data", str(tmp_path)])
+    assert isinstance(done.exception, InvalidRequest)
+    assert "no set is known in" in str(done.exception)
