@@ -122,6 +122,8 @@ async def _standing(
             near = await searched.index.search(
                 query.vector, scope=plan.scope, where=In("tags", STANDING_TAGS), limit=MAX_STANDING
             )
+            if not near:
+                return (), ()
             async with service.ledger.transaction() as tx:
                 stored = await tx.documents.visible(plan.scope, [found for found, _ in near])
             held = [stored[found] for found, _ in near if found in stored]
@@ -144,6 +146,8 @@ async def _said(
                 last = await tx.documents.recent(
                     plan.scope, where=Eq("session", session), limit=MAX_SESSION_TURNS
                 )
+                if not last:
+                    return (), ()
                 stored = await tx.documents.visible(plan.scope, [found for found, _ in last])
             order = [stored[found] for found, _ in reversed(last) if found in stored]
             return await cite_stored(_plain(plan), ledger, order), ()

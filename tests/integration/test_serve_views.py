@@ -361,3 +361,26 @@ async def test_copies_that_were_no_candidates_are_clues_too() -> None:
     found = await service.search(replace(narrow, channels=(replace(channel, limit=1),)))
     told = {(each.citation.path, *(clue.path for clue in each.also_in)) for each in found.passages}
     assert told in ({("0.md", "1.md")}, {("1.md", "0.md")})
+
+
+async def test_a_context_of_evidence_alone() -> None:
+    """Nothing is tagged, and nobody has said anything in the session."""
+    stores = memory_stores()
+    await fill(
+        stores, [prepared("a.md", book.DEFINITION, metadata=book.about("A", **book.OFFICIAL))]
+    )
+    key = await make_key(stores.ledger)
+    async with client_of(application(service_on(stores)), key) as client:
+        made = await context(client, "What is the outbox?", session="nobody was here")
+        assert [item["label"] for item in made["items"]] == ["evidence"]
+        nothing = await client.post("/v1/search", json={"query": "lobsters", "view": "reviewer"})
+    assert nothing.status_code == 200
+    assert nothing.json()["evidence"] == [{"claim": "lobsters", "evidence": []}]
+
+
+async def test_a_context_of_an_empty_ledger() -> None:
+    stores = memory_stores()
+    key = await make_key(stores.ledger)
+    async with client_of(application(service_on(stores)), key) as client:
+        made = await context(client, "What is the outbox?", session="s")
+    assert (made["text"], made["tokens"], made["items"]) == ("", 0, [])
