@@ -76,12 +76,12 @@ def _bare(heading: str) -> str:
 
 
 def _share(term: ExactTerm, text: str, headings: Sequence[tuple[str, float]]) -> float:
-    plain = _folded(term.text)
     if term.kind == "subject":
+        plain = _folded(term.text)[0]
         return max((share for heading, share in headings if heading == plain), default=0.0)
-    if plain not in text:
+    pattern = _pattern_in(text, term.text)
+    if pattern is None:
         return 0.0
-    pattern = _pattern(plain)
     begun = [share for heading, share in headings if pattern.match(heading)]
     if begun:
         return max(begun)
@@ -91,13 +91,20 @@ def _share(term: ExactTerm, text: str, headings: Sequence[tuple[str, float]]) ->
 
 
 def _stands_in(folded: str, term: str) -> bool:
-    plain = _folded(term)
-    return plain in folded and _pattern(plain).search(folded) is not None
+    pattern = _pattern_in(folded, term)
+    return pattern is not None and pattern.search(folded) is not None
+
+
+def _pattern_in(folded: str, term: str) -> regex.Pattern[str] | None:
+    """That of the way of writing the term which the text may have."""
+    return next((_pattern(plain) for plain in _folded(term) if plain in folded), None)
 
 
 @lru_cache(maxsize=4096)
-def _folded(term: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", term).casefold().split())
+def _folded(term: str) -> tuple[str, ...]:
+    """As it is written, and with half-width forms: to fold each text would take longer."""
+    ways = (term, unicodedata.normalize("NFKC", term))
+    return tuple(dict.fromkeys(" ".join(way.casefold().split()) for way in ways))
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,6 @@ Their words count more in the keyword channel, and a passage that has them verba
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -117,7 +116,7 @@ def exact_terms(question: str) -> tuple[ExactTerm, ...]:
     """In order of the text, each text once, at most `MAX_EXACT`."""
     found: dict[str, ExactTerm] = {}
     for piece in sorted(_pieces(question), key=lambda each: each.start):
-        text = " ".join(unicodedata.normalize("NFKC", piece.text).split())
+        text = " ".join(piece.text.split())
         text = _TRAILING.sub("", text) if piece.kind == "quoted" else text
         if MIN_QUOTED_CHARS <= len(text) <= MAX_EXACT_CHARS and len(found) < MAX_EXACT:
             term = ExactTerm(text=text, kind=piece.kind, bonus=BONUSES[piece.kind])

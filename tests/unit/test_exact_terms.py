@@ -104,6 +104,9 @@ def term(text: str, bonus: float = 0.2) -> ExactTerm:
         ("这是东方红一号卫星", "东方红一号", True),
         ("这是东方红二号卫星", "东方红一号", False),
         ("用max_open来设置", "max_open", True),
+        ("他说：停止，云雀！", "停止，云雀", True),
+        ("他说:停止,云雀!", "停止，云雀", True),
+        ("Set ＭＡＸ to 5.", "ＭＡＸ", True),
     ],
 )
 def test_a_term_stands_there_as_it_is_written(text: str, phrase: str, stands: bool) -> None:
