@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from cluster.errors import StoreError
 from cluster.ids import digest
@@ -37,6 +37,8 @@ ID_BYTES = 120
 """Estimates of what a citation, and an id in a ranking, take beside the texts."""
 
 SWEEP_S = 5.0
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Key = bytes
 
@@ -168,8 +170,8 @@ def key_of(plan: QueryPlan, *, generation: str) -> Key:
     """Everything that the plan says, whose it is (its scope) and which vectors were searched;
     but for the time that the answer may take, and `now` within a minute. A field that is added
     to plans is part of it by itself."""
-    same = replace(plan, deadline_s=1.0, now=_bucket(plan.now))
-    return digest(repr(same), generation)
+    same = replace(plan, deadline_s=1.0, now=EPOCH)
+    return digest(repr(same), generation, int(plan.now.timestamp() // BUCKET_S))
 
 
 def size_of(found: Retrieved) -> int:
@@ -182,7 +184,3 @@ def size_of(found: Retrieved) -> int:
 def _whole(found: Retrieved) -> bool:
     """Notes beside those of the plan say what an answer had to do without."""
     return not found.failures and found.notes == found.plan.notes
-
-
-def _bucket(now: datetime) -> datetime:
-    return datetime.fromtimestamp(now.timestamp() // BUCKET_S * BUCKET_S, tz=now.tzinfo)

@@ -150,6 +150,12 @@ def test_whatever_changes_the_answer_changes_the_key(other: dict[str, Any]) -> N
     assert key_of(plan, generation="h") != key_of(plan, generation="g")
 
 
+@pytest.mark.parametrize("now", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+def test_every_moment_has_a_key(now: str) -> None:
+    plan = replace(PLAN, now=datetime.fromisoformat(now))
+    assert key_of(plan, generation="g") != key_of(PLAN, generation="g")
+
+
 def test_time_for_the_answer_and_seconds_are_no_part_of_it() -> None:
     plan = answer().plan
     same = replace(plan, deadline_s=0.5, now=NOW + timedelta(seconds=20))
