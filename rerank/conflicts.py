@@ -181,6 +181,7 @@ def _figures(left: str, right: str, question: str, asked: frozenset[str]) -> Dif
     return Difference(left=mine.text, right=theirs.text)
 
 
+@lru_cache(maxsize=1024)
 def _figure(text: str, asked: frozenset[str], *, year: bool) -> Value | None:
     """The only figure (or year) of the sentence that has most of the question."""
     best, most = None, SPEAKS
