@@ -21,6 +21,7 @@ from pathlib import Path
 from cluster.ids import sha256_hex
 from cluster.model import Scope
 from cluster.settings import load_settings
+from eval.duplicates import repeated
 from eval.open import open_service
 from eval.recording import remembering
 from eval.run import AT_ONCE, as_question, patient
@@ -31,16 +32,24 @@ from serve.service import Service
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traced:
-    """`wrong` tells what does not hold, passage by passage; empty when everything does."""
+    """`wrong` tells what does not hold, passage by passage; empty when everything does.
+    `sources` are different documents, answer by answer; `stale` passages are of an edition that
+    is not the newest; `repeated` ones are more than 85 % similar to one before."""
 
     answers: int = 0
     passages: int = 0
+    sources: int = 0
+    stale: int = 0
+    repeated: int = 0
     wrong: tuple[str, ...] = ()
 
     def __add__(self, other: Traced) -> Traced:
         return Traced(
             answers=self.answers + other.answers,
             passages=self.passages + other.passages,
+            sources=self.sources + other.sources,
+            stale=self.stale + other.stale,
+            repeated=self.repeated + other.repeated,
             wrong=self.wrong + other.wrong,
         )
 
@@ -84,7 +93,14 @@ async def _trace(of: EvalSet, question: Asked, service: Service) -> Traced:
         for passage in found.passages
         for fault in faults(passage, stored=stored.get(passage.citation.revision_id))
     ]
-    return Traced(answers=1, passages=len(found.passages), wrong=tuple(wrong))
+    return Traced(
+        answers=1,
+        passages=len(found.passages),
+        sources=len({passage.citation.document_id for passage in found.passages}),
+        stale=sum(not passage.citation.newest_edition for passage in found.passages),
+        repeated=repeated([passage.text for passage in found.passages]),
+        wrong=tuple(wrong),
+    )
 
 
 async def _stored(
@@ -106,10 +122,18 @@ async def _run(sets: Sequence[EvalSet], *, answers: int, seed: int) -> Traced:
         for at, of in enumerate(sets):
             asked = [question for number, question in chosen if number == at]
             part = await trace(of, asked, service)
-            print(f"{of.name}: {part.answers:,} answers, {part.passages:,} passages, "
-                  f"{len(part.wrong):,} faults", flush=True)  # fmt: skip
+            print(_line(of.name, part), flush=True)
             total += part
     return total
+
+
+def _line(name: str, told: Traced) -> str:
+    passages = max(told.passages, 1)
+    return (
+        f"{name}: {told.answers:,} answers, {told.passages:,} passages, {len(told.wrong):,} "
+        f"faults; {told.sources / max(told.answers, 1):.1f} documents an answer, "
+        f"{told.stale / passages:.1%} stale, {told.repeated / passages:.1%} repeated"
+    )
 
 
 def main() -> None:
@@ -125,8 +149,7 @@ def main() -> None:
     total = asyncio.run(_run(sets, answers=arguments.answers, seed=seed))
     for fault in total.wrong[:20]:
         print(f"  {fault}")
-    print(f"seed {seed}: {total.answers:,} answers, {total.passages:,} passages, "
-          f"{len(total.wrong):,} faults")  # fmt: skip
+    print(_line(f"seed {seed}", total))
     if total.wrong or not total.passages:
         raise SystemExit(1)
 

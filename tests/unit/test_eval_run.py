@@ -137,6 +137,7 @@ async def test_every_shown_passage_is_followed_to_its_source() -> None:
     traced = await trace(SET, SET.questions, await served())
     assert (traced.answers, traced.wrong) == (2, ())
     assert traced.passages >= 2
+    assert (traced.sources, traced.stale, traced.repeated) == (traced.passages, 0, 0)
 
 
 async def test_a_citation_that_does_not_hold_is_told() -> None:

@@ -8,7 +8,7 @@ import random
 import pytest
 from sklearn.metrics import ndcg_score
 
-from eval.metrics import evaluate, ndcg_per_query
+from eval.metrics import MEASURES, evaluate, ndcg_per_query, per_question
 
 
 def test_values_follow_the_formulas() -> None:
@@ -55,3 +55,20 @@ def test_recall_and_reciprocal_rank_by_their_definitions() -> None:
     values = evaluate(qrels, run)
     assert values["recall@10"] == pytest.approx(sum(recalls) / 30)
     assert values["mrr@10"] == pytest.approx(sum(reciprocal) / 30)
+
+
+def test_each_question_by_the_definitions() -> None:
+    rng = random.Random(9)
+    docs = [f"d{n}" for n in range(60)]
+    qrels = {f"q{n}": dict.fromkeys(rng.sample(docs, 4), 1) for n in range(30)}
+    run = {query: rng.sample(docs, 30) for query in list(qrels)[:-1]}
+    values = per_question(qrels, run)
+    assert set(values) == set(qrels)
+    for query, good in qrels.items():
+        shown = run.get(query, [])
+        assert values[query]["hit@10"] == float(bool(set(shown[:10]) & set(good)))
+        assert values[query]["precision@5"] == pytest.approx(len(set(shown[:5]) & set(good)) / 5)
+        assert values[query]["recall@50"] == pytest.approx(len(set(shown) & set(good)) / 4)
+    means = evaluate(qrels, run)
+    for name in MEASURES:
+        assert means[name] == pytest.approx(sum(each[name] for each in values.values()) / 30)
