@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.floors import FLOORS, met
+from eval.floors import FLOORS, halved, met
 from eval.metrics import MEASURES, per_question
 from eval.records import Record, stages_of
 from eval.results import Results
@@ -79,10 +79,14 @@ class SetScores:
         return name, means.get(name, 0.0)
 
     def floors(self) -> list[tuple[str, float, Figure, bool]]:
-        """Measure, floor, what the half that is reported gives, and whether that is enough."""
+        """Measure, floor, what is held against it (of the reported half, or of all questions
+        where others were measured on all), and whether that is enough."""
         found = []
+        half = halved(self.name)
         for measure, floor in FLOORS.get(self.name, {}).items():
-            told = self.figure(FINAL, measure, of=lambda record: record.half == "report")
+            told = self.figure(
+                FINAL, measure, of=lambda record: not half or record.half == "report"
+            )
             enough = met(self.name, measure, value=told.value, error=told.error)
             found.append((measure, floor, told, bool(enough)))
         return found

@@ -163,3 +163,12 @@ def test_a_floor_is_met_within_the_error_on_small_sets_only() -> None:
     assert met("drcd", "ndcg@10", value=0.95, error=0.02) is False
     assert met("drcd", "ndcg@10", value=0.961, error=0.0) is True
     assert met("cisi", "ndcg@10", value=0.1, error=0.0) is None
+
+
+def test_what_others_measured_on_all_questions_is_held_against_all() -> None:
+    records = (record("q1", ("good",), half="tune"), record("q2", ()))
+    (told,) = score(Results(about=replace(ABOUT, dataset="locomo-peer"), records=records)).floors()
+    assert told[2].questions == 2
+    assert told[3] is True
+    own = score(Results(about=replace(ABOUT, dataset="locomo"), records=records)).floors()
+    assert [(floor[2].questions, floor[3]) for floor in own] == [(1, False), (1, False)]
