@@ -132,6 +132,8 @@ def _attribute(claim: Claim, unit: Unit, *, around: str) -> str | None:
     if "default" in wanted and name != "default":
         return None
     others = wanted - label.attributes
+    if name == "default":
+        others -= {"options"}
     if name in wanted:
         return name if others <= read_wording(around).attributes else None
     if name == "range" and len(ends := wanted & {"minimum", "maximum"}) == 1:

@@ -79,6 +79,18 @@ _SAID_OF_AFTER = regex.compile(
     r"|removed|removes|and later|or later|or newer|and above|\+))",
     regex.IGNORECASE,
 )
+_OF_DOCUMENTS = regex.compile(
+    r"\s*版?本?\s*(?:的)?\s*(?:官方)?\s*(?:文档|手册|docs?\b|documentation\b|manual\b)",
+    regex.IGNORECASE,
+)
+_UNTRUE = regex.compile(
+    r"\b(?:it is|it's|it was)\s+(?:not (?:true|correct|the case)|untrue|false|wrong|incorrect)"
+    r"(?:\s+that)?"
+    r"|并不是说|并非说|不能说"
+    r"|(?:这|此|的)?(?:一|种)*(?:说法|描述|结论|陈述)?(?:是)?"
+    r"(?:错误|不正确|不对|不成立|不属实)的?(?=\s*[。.]?\s*$)",
+    regex.IGNORECASE,
+)
 _CONTRAST = (
     regex.compile(
         r"(?:并不是|不是|并非|\b(?:is|are|was)\s+not|\bnot)\s*(?:`[^`]+`|[^\s，,]{1,40})\s*[，,]?\s*"
@@ -118,11 +130,14 @@ def read_claim(text: str, *, products: Collection[str] = (), version: str | None
     body, versions = _without_versions(body)
     body = body.replace(PRODUCT, " ")
     body = _PHRASE.sub(lambda match: f" {match['inner']} ", body)
+    body, untrue = _UNTRUE.subn(" ", body)
     for contrast in _CONTRAST:
         body = contrast.sub(" ", body)
     values = tuple(each for each in read_values(body) if _is_figure(each))
     names = _names(body, values)
     wording = read_wording(_without(body, values, names=True))
+    if untrue % 2:
+        wording = replace(wording, denied=wording.denied ^ {"#denied"})
     asserts, wording = _asserted(wording, values)
     if not values and asserts is None and (word := _said_word(body, names)) is not None:
         values = (word,)
@@ -241,7 +256,8 @@ def _without_versions(body: str) -> tuple[str, tuple[str, ...]]:
         placed = bool(match["lead"].strip() or match["after"].strip()) or not before.strip()
         is_version = sure or beside or (dotted and placed and not _has_unit(after))
         said_before = _SAID_OF_BEFORE.search((before + match["lead"]).replace(PRODUCT, ""))
-        if inside or not is_version or said_before or _SAID_OF_AFTER.match(after):
+        claimed = said_before and not _OF_DOCUMENTS.match(after)
+        if inside or not is_version or claimed or _SAID_OF_AFTER.match(after):
             return str(match.group())
         found.append(match["v"].lstrip("vV. "))
         return " "

@@ -34,7 +34,7 @@ _ATTRIBUTES = {
     "|limited to|limits?|(?:can ?not|must not|may not|should not|not) (?:be (?:more|larger) than"
     "|exceed)|largest|highest|最大值|最大可?为|最大|最多|至多|上限|(?:不能|不得|不可|不会|不)?超过了?"
     "|不(?:得)?(?:大于|多于|高于)|最高|限制(?:为|是|在)?|限额|以内",
-    "range": "value range|valid range|ranges?(?: from)?"
+    "range": "value range|valid range|values? (?:from|between)|ranges?(?: from)?"
     "|取值范围|合法值范围|可调整范围|范围|值域|介于",
     "options": "possible values?|allowed values?|valid values?|accepted values?|options?|choices"
     "|can be set to|may be set to|可选值|可选项|可设置为|可以设置为|可取值|可选的值|合法值|取值",
@@ -125,15 +125,16 @@ _GENERIC = (
     r"|set|configured|configurations?|configs?|config items?|configuration items?|parameters?"
     r"|variables?|system variables?|options?|propert(?:y|ies)|attributes?|keys?|called|named"
     r"|equals?|equal to|exactly|namely|is given as|given|stands? at|comes? with|ships? with|uses?"
-    r"|used|takes?|has|have|had|a single|system|total of|in total|as"
+    r"|used|takes?|accepts?|has|have|had|a single|system|total of|in total|as"
     r"|据|根据|官方|文档|手册|说明|指出|写道|记载|规定|显示|显式|值|系统变量|变量|参数|配置项|配置|设置|设定"
     r"|选项|属性|字段值|名为|叫做|等于|一共|总共|共计|共有|目前|当前|通常|其|该|此|设为|设成|为|是|的|中"
-    r"|里|下|上|即|从|自|起|开始|时|会|则|有|一个|单个|每个|对应|采用|使用|版|个|条|次"
+    r"|里|下|上|即|从|自|起|取|看|到|说|以|开始|时|会|则|有|一个|单个|每个|对应|采用|使用|版|个|条|次"
 )
 """Words that frame a claim; evidence need not repeat them."""
 
 _NEGATION = regex.compile(
-    r"\b(?:no longer|cannot|can ?not|not|never|without|neither|nor|none|unable|no)\b|n['\u2019]t\b"
+    r"\b(?:no longer|cannot|can ?not|not|never|without|neither|nor|none|unable|no|differs? from"
+    r"|different from|other than)\b|n['\u2019]t\b|不同于|有别于"
     r"|不再|不会|不能够?|不可以?|不得|不应该?|并不是?|并非|不是|不了|没有|尚未|从未|并未|未曾|无法|未能"
     r"|不|没|未|无|勿",
     regex.IGNORECASE,
@@ -141,7 +142,7 @@ _NEGATION = regex.compile(
 _NO_NEGATION = regex.compile(
     r"\bnot only\b|\bno matter\b|\bwhether or not\b|\bnot necessarily\b|\bno\.\s?\d"
     r"|不仅|不过|不断|不论|不管|无论|不但|不只|不止|不久|未来|无限|无符号|无状态|差不多|是不是|有没有|能不能"
-    r"|不同|不一|不足|不等|不变|无关|是否|不妨|不禁|不定|不由|无缝|未必",
+    r"|不同(?!于)|不一|不足|不等|不变|无关|是否|不妨|不禁|不定|不由|无缝|未必",
     regex.IGNORECASE,
 )
 _CLAUSE = regex.compile(

@@ -94,6 +94,12 @@ def judged(claim: str, *, page: str = PAGE, edition: str = "2.0") -> Judgement:
         "集群最少需要 3 个节点",
         "`retry_limit` does not default to 7.",
         "The default of `retry_limit` is not 3 but 5.",
+        "5 is the default value of `retry_limit` in tidepool 2.0",
+        "If you do not set `retry_limit`, tidepool 2.0 uses 5.",
+        "`retry_limit` 未设置时取 5",
+        "从 tidepool 2.0 版本的文档看，`retry_limit` 的默认配置为 5",
+        "`retry_limit` accepts values from 0 to 100",
+        "`retry_limit` 的作用域是 GLOBAL",
     ],
 )
 def test_what_the_page_says_is_supported(claim: str) -> None:
@@ -121,6 +127,10 @@ def test_what_the_page_says_is_supported(claim: str) -> None:
         "`retry_limit` does not default to 5.",
         "`retry_limit` 的默认值不是 5",
         "The default of `retry_limit` is not 5 but 3.",
+        "It is not true that `retry_limit` defaults to 5 in tidepool 2.0.",
+        "`retry_limit` 的默认值为 5 的说法是错误的",
+        "The default of retry_limit differs from 5",
+        "tidepool 2.0 中 `retry_limit` 的默认值不再是 5",
     ],
 )
 def test_what_the_page_says_otherwise_is_contradicted(claim: str) -> None:
