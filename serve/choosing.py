@@ -6,6 +6,7 @@ for token counts; nothing is decided here.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ from rerank.selection import SelectionPlan
 from serve.counting import CountTokens
 from serve.plan.plan import QueryPlan
 
+LATE = "the encoder did not count in time"
 STORED = "stored"
 """Who counted, where no encoder could be asked: the chunks came with their counts."""
 
@@ -87,14 +89,21 @@ async def cite_stored(
 
 
 async def choose(
-    plan: QueryPlan, texts: Sequence[tuple[Block, str]], *, count: CountTokens | None, counter: str
+    plan: QueryPlan,
+    texts: Sequence[tuple[Block, str]],
+    *,
+    count: CountTokens | None,
+    counter: str,
+    within_s: float,
 ) -> Chosen:
-    """`counter` names the encoder that `count` asks."""
+    """`counter` names the encoder that `count` asks; it may take `within_s`."""
     if not plan.selection.chooses:
         shown = [(block, text, None) for block, text in texts[: plan.limit]]
         return Chosen(passages=_cited(plan, shown))
     choices = [choice_of(block, text, role_in(block, text)) for block, text in texts]
-    fitted, counted_by, notes = await _fitted(plan, choices, count=count, counter=counter)
+    fitted, counted_by, notes = await _fitted(
+        plan, choices, count=count, counter=counter, within_s=within_s
+    )
     return Chosen(
         passages=_cited(plan, [(one.choice.block, one.text, one) for one in fitted]),
         spent=spent(fitted, candidates=len(choices), plan=plan.selection, counted_by=counted_by),
@@ -103,14 +112,20 @@ async def choose(
 
 
 async def _fitted(
-    plan: QueryPlan, choices: Sequence[Choice], *, count: CountTokens | None, counter: str
+    plan: QueryPlan,
+    choices: Sequence[Choice],
+    *,
+    count: CountTokens | None,
+    counter: str,
+    within_s: float,
 ) -> tuple[list[Fitted], str, tuple[str, ...]]:
     if count is None or plan.selection.budget_tokens is None:
         return fit(as_stored(choices), limit=plan.limit, plan=plan.selection), STORED, ()
     try:
-        return await _exactly(plan, choices, count), counter, ()
-    except (ModelError, Overloaded) as error:
-        note = f"tokens are counted as they were stored: {error}"
+        async with asyncio.timeout(within_s):
+            return await _exactly(plan, choices, count), counter, ()
+    except (ModelError, Overloaded, TimeoutError) as error:
+        note = f"tokens are counted as they were stored: {str(error) or LATE}"
         return fit(as_stored(choices), limit=plan.limit, plan=plan.selection), STORED, (note,)
 
 

@@ -11,7 +11,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cluster.errors import InvalidRequest, ModelError, Overloaded, StoreError
+from cluster.errors import (
+    DeadlineExceeded,
+    InvalidRequest,
+    ModelError,
+    Overloaded,
+    StoreError,
+)
 from cluster.filters import Eq, In
 from cluster.model import ChannelFailure
 from rerank.citations import CitedPassage
@@ -68,17 +74,26 @@ async def context_for(
     count = service.generations.searched.count
     if count is None:
         raise ModelError("this encoder cannot count tokens, so no context fits a budget exactly")
-    found, standing, said = await asyncio.gather(
-        service.search(plan, passed_s=passed_s),
-        _standing(service, plan, passed_s=passed_s),
-        _said(service, plan, session=session, passed_s=passed_s),
-    )
-    others = [*standing[0], *said[0]]
-    labelled = _labelled([*others, *found.passages], session=session)
-    pieces = pieces_of(labelled, constraints=constraints)
-    made, tokens = await assemble(
-        pieces, count=count, room_tokens=selection.room_tokens, language=plan.language
-    )
+    try:
+        async with asyncio.timeout(plan.deadline_s - passed_s):
+            found, standing, said = await asyncio.gather(
+                service.search(plan, passed_s=passed_s),
+                _standing(service, plan, passed_s=passed_s),
+                _said(service, plan, session=session, passed_s=passed_s),
+            )
+            others = [*standing[0], *said[0]]
+            labelled = _labelled([*others, *found.passages], session=session)
+            made, tokens = await assemble(
+                pieces_of(labelled, constraints=constraints),
+                count=count,
+                room_tokens=selection.room_tokens,
+                language=plan.language,
+            )
+    except TimeoutError as error:
+        limit_ms = round(plan.deadline_s * 1000)
+        raise DeadlineExceeded(
+            f"no context within {limit_ms} ms; retry, or allow more with deadline_ms"
+        ) from error
     return Context(
         assembled=made,
         tokens=tokens,

@@ -112,7 +112,13 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
         shown = best if relevant else []
         known = await with_known_copies(plan, sources.ledger, shown)
         texts = await read_texts(plan, sources.ledger, known)
-        chosen = await choose(plan, texts.found, count=sources.count, counter=sources.counter)
+        chosen = await choose(
+            plan,
+            texts.found,
+            count=sources.count,
+            counter=sources.counter,
+            within_s=max((sources.deadline_s - timings.passed_s()) / 2, 0.0),
+        )
     with timings.stage("oppose"):
         passages = with_conflicts(plan.query, chosen.passages)
     return Retrieved(

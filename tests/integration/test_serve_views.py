@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -384,3 +385,20 @@ async def test_a_context_of_an_empty_ledger() -> None:
     async with client_of(application(service_on(stores)), key) as client:
         made = await context(client, "What is the outbox?", session="s")
     assert (made["text"], made["tokens"], made["items"]) == ("", 0, [])
+
+
+async def test_a_counter_that_stalls_costs_exactness_and_no_answer(stores: Stores) -> None:
+    class Stalled(Encoding):
+        async def count(self, texts: object) -> list[int]:
+            await asyncio.sleep(60)
+            return []
+
+    key = await make_key(stores.ledger)
+    async with client_of(application(service_on(stores, encoder=Stalled())), key) as client:
+        found = await search(client, QUESTION, budget_tokens=200, deadline_ms=2000)
+        assert found["spent"]["counted_by"] == "stored"
+        assert any("did not count in time" in note for note in found["notes"])
+        asked = {"query": QUESTION, "deadline_ms": 900}
+        refused = await client.post("/v1/context", json=asked)
+    assert refused.status_code == 504
+    assert "no context within 900 ms" in refused.json()["detail"]
