@@ -44,10 +44,12 @@ class Places:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
     """`passages` by chunk id may be shown, all of them as of one moment; `answers` are the
-    channels' own, with what may not be shown still in them."""
+    channels' own, with what may not be shown still in them. `left_behind` are the editions whose
+    pages were left out because the newest edition has no such page any more."""
 
     answers: tuple[Answer, ...]
     passages: Mapping[str, StoredPassage]
+    left_behind: tuple[str, ...] = ()
 
     @property
     def failures(self) -> tuple[ChannelFailure, ...]:
@@ -76,7 +78,9 @@ async def gather(plan: QueryPlan, places: Places, *, timings: Timings) -> Candid
     if _too_few(plan, answers, checked.passages):
         answers = await _deepened(plan, places, answers, timings=timings)
         checked = await _checked(plan, places.ledger, answers, timings=timings)
-    return Candidates(answers=tuple(answers), passages=checked.passages)
+    return Candidates(
+        answers=tuple(answers), passages=checked.passages, left_behind=checked.left_behind
+    )
 
 
 def rankings(plan: QueryPlan, candidates: Candidates) -> list[Ranking]:
@@ -131,9 +135,10 @@ async def _followed(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checked:
     """`replaced`: a document was updated after a channel had looked, and its new revision is
-    not among the candidates."""
+    not among the candidates. `left_behind` as in `Candidates`."""
 
     passages: Mapping[str, StoredPassage]
+    left_behind: tuple[str, ...] = ()
     replaced: bool = False
 
 
@@ -153,7 +158,16 @@ async def _checked(
     passages = {key: each for key, each in passages.items() if plan.editions.admit(each)}
     if plan.editions.collapse:
         passages = newest_editions(passages, asked=plan.editions.asked)
-    return _Checked(passages=passages, replaced=replaced)
+    former = plan.editions.left_behind(passages.values())
+    return _Checked(
+        passages={key: each for key, each in passages.items() if key not in former},
+        left_behind=tuple(sorted({_edition_of(passages[key]) for key in former})),
+        replaced=replaced,
+    )
+
+
+def _edition_of(passage: StoredPassage) -> str:
+    return f"{passage.metadata.product} {passage.edition}"
 
 
 async def _new_revisions(plan: QueryPlan, tx: Transaction, gone: Sequence[str]) -> set[str]:

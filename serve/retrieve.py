@@ -135,7 +135,7 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
         ),
         notes=(
             *plan.notes,
-            *_emptied(plan, found),
+            *_left_out(plan, found),
             *_notes(reranked),
             *([told(judged, least=plan.rerank.min_relevance)] if judged and not relevant else []),
             *chosen.notes,
@@ -147,10 +147,14 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
     )
 
 
-def _emptied(plan: QueryPlan, found: Candidates) -> tuple[str, ...]:
-    """A constraint that leaves nothing is said, not dropped."""
+def _left_out(plan: QueryPlan, found: Candidates) -> tuple[str, ...]:
+    """A constraint that leaves nothing is said, not dropped; so are pages of former editions."""
     demanded = any(each.where is not None for each in plan.constraints)
-    return (left_nothing(plan.constraints),) if demanded and not found.passages else ()
+    notes = [left_nothing(plan.constraints)] if demanded and not found.passages else []
+    if found.left_behind:
+        editions = ", ".join(found.left_behind)
+        notes.append(f"pages that only {editions} has are left out; name the version to see them")
+    return tuple(notes)
 
 
 def _fused(plan: QueryPlan, found: Candidates) -> list[Candidate]:

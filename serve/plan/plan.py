@@ -7,6 +7,7 @@ a new field or part needs nothing there; a field with a default may be missing i
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -97,7 +98,8 @@ class ProductEditions:
 class Editions:
     """Which editions may answer. `asked` are the versions as the question or the caller wrote
     them, `chosen` the stored editions that they mean (empty: none such, or nothing asked),
-    `parts` the same by product, `product` the first that is named."""
+    `parts` the same by product, `product` the first that is named. `current`: of each product
+    with several editions the newest, where only the newest answer."""
 
     asked: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
@@ -105,11 +107,26 @@ class Editions:
     parts: tuple[ProductEditions, ...] = ()
     newest_only: bool = False
     collapse: bool = False
+    current: tuple[ProductEditions, ...] = ()
 
     def admit(self, passage: StoredPassage) -> bool:
         if self.newest_only:
             return passage.newest_edition
         return not self.parts or any(part.admit(passage) for part in self.parts)
+
+    def left_behind(self, passages: Collection[StoredPassage]) -> frozenset[str]:
+        """Chunks of pages that the newest edition of their product no longer has, while other
+        pages of that edition, in the same language, are among these."""
+        gone: set[str] = set()
+        for part in self.current:
+            mine = [each for each in passages if each.metadata.product in part.names]
+            there = {each.metadata.language for each in mine if each.edition in part.chosen}
+            gone.update(
+                each.chunk.chunk_id
+                for each in mine
+                if each.edition not in ("", *part.chosen) and each.metadata.language in there
+            )
+        return frozenset(gone)
 
 
 @with_config(

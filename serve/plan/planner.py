@@ -19,7 +19,7 @@ from serve.plan.plan import MAX_TIMES, Editions, QueryPlan
 from serve.plan.question import Known, Question
 from serve.plan.suggestion import taken_up
 from serve.plan.times import find_times, zone_named
-from serve.plan.versions import EDITION_FIELDS, choose_editions, edition_filter
+from serve.plan.versions import EDITION_FIELDS, choose_editions, current_editions, edition_filter
 
 __all__ = ["RULES", "Known", "Question", "Rule", "plan_question"]
 
@@ -97,6 +97,8 @@ def pick_editions(plan: QueryPlan, question: Question, known: Known) -> QueryPla
     )
     if editions.newest_only and fields_of(plan.where) & EDITION_FIELDS:
         editions = replace(editions, newest_only=False, collapse=True)
+    if editions.newest_only:
+        editions = replace(editions, current=current_editions(known.editions))
     chosen = edition_filter(editions) if known.editions else None
     where = joined(plan.where, chosen)
     return replace(plan, editions=editions, where=where, notes=(*plan.notes, *notes))

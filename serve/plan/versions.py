@@ -165,6 +165,22 @@ def choose_editions(
     return Editions(asked=versions, chosen=chosen, product=name, parts=parts, collapse=True), notes
 
 
+def current_editions(known: Iterable[KnownEdition]) -> tuple[ProductEditions, ...]:
+    """Of each product with several editions the newest, in every spelling, by name."""
+    editions: dict[str, set[KnownEdition]] = {}
+    for product, edition in known:
+        if product:
+            editions.setdefault(product.casefold(), set()).add((product, edition))
+    found = []
+    for _, pairs in sorted(editions.items()):
+        keys = {version_key(edition) for _, edition in pairs}
+        newest = {edition for _, edition in pairs if version_key(edition) == max(keys)}
+        if len(keys) > 1:
+            names = tuple(sorted({product for product, _ in pairs}))
+            found.append(ProductEditions(names=names, chosen=tuple(sorted(newest))))
+    return tuple(found)
+
+
 def edition_filter(editions: Editions) -> Filter | None:
     """What the choice means as a filter of both indexes."""
     if editions.newest_only:

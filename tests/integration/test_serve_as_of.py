@@ -69,3 +69,36 @@ async def test_a_moment_that_no_calendar_holds_is_refused(client: httpx.AsyncCli
     response = await client.post("/v1/search", json=body)
     assert response.status_code == 422
     assert "as_of: before the year 1" in response.json()["detail"]
+
+
+def page(path: str, version: str, text: str, language: str = "en") -> Any:
+    about = Metadata(title=path, language=language, product="harbour", product_version=version)
+    return prepared(path, text, edition=version, metadata=about)
+
+
+async def test_a_page_that_the_newest_edition_has_no_more_is_left_out_and_said() -> None:
+    stores = memory_stores()
+    await fill(
+        stores,
+        [
+            page("validators.md", "1.0", "Validators are made with validator."),
+            page("concepts/validators.md", "2.0", "Validators are made with field_validator."),
+            page("yanzheng.md", "1.0", "验证器 validators 用 validator。", language="zh"),
+            prepared("notes.md", "Validators in our notes."),
+        ],
+    )
+    secret = await make_key(stores.ledger)
+    async with client_of(application(service_on(stores)), secret) as client:
+        newest = (await client.post("/v1/search", json={"query": "validators"})).json()
+        former = await client.post("/v1/search", json={"query": "validators in Harbour v1.0"})
+    assert {each["citation"]["path"] for each in newest["results"]} == {
+        "concepts/validators.md",
+        "yanzheng.md",
+        "notes.md",
+    }
+    assert newest["notes"] == [
+        "pages that only harbour 1.0 has are left out; name the version to see them"
+    ]
+    paths = {each["citation"]["path"] for each in former.json()["results"]}
+    assert paths == {"validators.md", "yanzheng.md"}
+    assert former.json()["notes"] == []
