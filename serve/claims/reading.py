@@ -205,7 +205,7 @@ def _said_word(body: str, names: Collection[str]) -> Value | None:
 
 
 _SAID_WORD = regex.compile(
-    r"(?:\b(?:is|to|as|not)|=|[:：]|[为是非成])\s*(?P<word>[\p{Latin}/][\p{Latin}\d_./*+-]*[\p{Latin}\d]|/)"
+    r"(?:\b(?:is|to|as|of|not)|=|[:：]|[为是非成])\s*(?P<word>[\p{Latin}/][\p{Latin}\d_./*+-]*[\p{Latin}\d]|/)"
     r"\s*(?:\b(?:in|for|by|as of)\b\s*)?(?:[,，。.;；]|$)"
 )
 
