@@ -98,16 +98,23 @@ class ModelEmbedder:
     def embed_documents_with_tokens(
         self, texts: Sequence[str], *, languages: Sequence[str]
     ) -> tuple[Vectors, list[TokenVectors]]:
+        vectors, tokens, content = self.embed_documents_with_all_tokens(texts, languages=languages)
+        return vectors, [rows[kept] for rows, kept in zip(tokens, content, strict=True)]
+
+    def embed_documents_with_all_tokens(
+        self, texts: Sequence[str], *, languages: Sequence[str]
+    ) -> tuple[Vectors, list[TokenVectors], list[NDArray[np.bool_]]]:
+        """Function words too, and which tokens are of content words."""
         check_pairs(texts, languages)
         prompt = self._prompts.document
         found = self._tokens.encode_with_spans(texts, prompt=prompt)
         head = self._tokens.head(prompt)
-        rows = [one.ids for one in found]
-        vectors, tokens = self._both(rows, languages, head=head, side="document")
-        return vectors, [
-            rows[content_tokens(clean(text), one.spans)]
-            for text, one, rows in zip(texts, found, tokens, strict=True)
+        ids = [one.ids for one in found]
+        vectors, tokens = self._both(ids, languages, head=head, side="document")
+        content = [
+            content_tokens(clean(text), one.spans) for text, one in zip(texts, found, strict=True)
         ]
+        return vectors, tokens, content
 
     def encode_queries(
         self, texts: Sequence[str], *, languages: Sequence[str]

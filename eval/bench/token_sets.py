@@ -17,13 +17,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
+from cluster.errors import InvalidSettings
 from cluster.model import TokenVectors, Vectors
-from cluster.models import weights
-from cluster.models.e5_wheel import DOCUMENT_PROMPT, MAX_LENGTH
+from cluster.models.embedder import ModelEmbedder
 from cluster.models.open import open_embedder
-from cluster.models.tokens import TextTokens, clean
 from cluster.settings import Settings
 from cluster.text.content_words import content_tokens
 from cluster.text.languages import detect_language
@@ -163,12 +161,16 @@ def _encode(
     documents: Sequence[Document], queries: Sequence[Query], settings: Settings
 ) -> dict[str, Any]:
     embedder = open_embedder(settings)
+    if not isinstance(embedder, ModelEmbedder):
+        raise InvalidSettings("encoder.backend hashing has no function words to leave out")
     tokens, vectors = list[NDArray[np.float16]](), list[Vectors]()
+    content = list[NDArray[np.bool_]]()
     for at in range(0, len(documents), BATCH):
         texts = [one.full_text for one in documents[at : at + BATCH]]
         languages = [detect_language(text) for text in texts]
-        made, of_tokens = embedder.embed_documents_with_tokens(texts, languages=languages)
+        made, of_tokens, kept = embedder.embed_documents_with_all_tokens(texts, languages=languages)
         vectors.append(made)
+        content += kept
         tokens += [each.astype(np.float16) for each in of_tokens]
     asked = [one.text for one in queries]
     encoded = embedder.encode_queries(asked, languages=[detect_language(text) for text in asked])
@@ -179,25 +181,12 @@ def _encode(
     return {
         "tokens": np.concatenate(tokens),
         "lengths": np.array([len(each) for each in tokens]),
-        "content": _content([one.full_text for one in documents], settings),
+        "content": np.concatenate(content),
         "vectors": np.concatenate(vectors),
         "question_tokens": np.concatenate(told).astype(np.float16),
         "question_lengths": np.array([len(each) for each in told]),
         "question_vectors": np.stack([one.vector for one in encoded]),
     }
-
-
-def _content(texts: Sequence[str], settings: Settings) -> NDArray[np.bool_]:
-    folder = weights.default_model_dir(settings.data_dir / "models", read=[weights.TOKENIZER])
-    tokenizer = Tokenizer.from_file(str(folder / weights.TOKENIZER))
-    found = TextTokens(tokenizer, max_length=MAX_LENGTH).encode_with_spans(
-        texts, prompt=DOCUMENT_PROMPT
-    )
-    marks = [
-        content_tokens(clean(text), [(max(0, start), end) for start, end in one.spans])
-        for text, one in zip(texts, found, strict=True)
-    ]
-    return np.concatenate(marks)
 
 
 def _pool(
