@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -194,6 +195,9 @@ class EmbedderContract:
         assert embedder.encode_queries([], languages=[]) == []
         with pytest.raises(InvalidRequest, match="1 texts, but 0 languages"):
             embedder.encode_queries([ENGLISH], languages=[])
+
+    def test_the_recipe_of_token_vectors_is_eight_hex_digits(self, embedder: Embedder) -> None:
+        assert re.fullmatch(r"[0-9a-f]{8}", embedder.token_recipe)
 
     def test_fingerprint_is_a_short_line(self, embedder: Embedder) -> None:
         assert embedder.fingerprint == embedder.fingerprint.strip()

@@ -134,6 +134,16 @@ class DocumentsContract:
         async with ledger.transaction() as tx:
             assert await tx.documents.digests("acme", ["o1"]) == {}
 
+    async def test_offsets_point_into_the_text(self, ledger: Ledger) -> None:
+        one = prepared(body="词 and words, 😀 too.", pieces=3)
+        await show(ledger, one)
+        async with ledger.transaction() as tx:
+            text = await tx.documents.text(ACME, one.revision.revision_id)
+            found = (await tx.documents.visible(ACME, chunk_ids(one))).values()
+        assert text == one.revision.text
+        chunks = [passage.chunk for passage in found]
+        assert [text[each.start : each.end] for each in chunks] == [each.text for each in chunks]
+
     async def test_put_twice_writes_once(self, ledger: Ledger) -> None:
         one = prepared()
         assert await put(ledger, one, one) == 1
@@ -153,6 +163,10 @@ class DocumentsContract:
         assert await put(ledger, again) == 0
         async with ledger.transaction() as tx:
             assert await tx.documents.digests("acme", ["o"]) == {"o": "touched"}
+        elsewhere = replace(again, revision=replace(again.revision, origin="p"))
+        assert await put(ledger, elsewhere) == 0
+        async with ledger.transaction() as tx:
+            assert await tx.documents.digests("acme", ["o", "p"]) == {"p": "touched"}
 
     async def test_put_needs_the_vectors_first(self, ledger: Ledger) -> None:
         one = prepared()
@@ -373,6 +387,16 @@ class DocumentsContract:
             assert (
                 len(await tx.vectors.get(list(vectors_of([other])), fingerprint=FINGERPRINT)) == 2
             )
+
+    async def test_of_what_was_deleted_neither_text_nor_chunk_is_left(self, ledger: Ledger) -> None:
+        one = prepared()
+        await show(ledger, one)
+        async with ledger.transaction() as tx:
+            await tx.documents.delete(ACME, [one.revision.document_id])
+            (held,) = await tx.forgetting.holdings("acme", [one.revision.document_id])
+            (*states,) = (await tx.reconciling.states(chunk_ids(one))).values()
+        assert (held.state, held.text, held.vector_keys) == ("deleted", "", ())
+        assert {state.changed_at for state in states} == {None}
 
     async def test_a_vector_that_another_chunk_needs_stays(self, ledger: Ledger) -> None:
         one, twin = prepared("one.md"), prepared("twin.md")

@@ -166,6 +166,32 @@ class GenerationsContract:
             for key, pair in zip(keys, pairs, strict=True)
         }
 
+    async def test_what_is_held_stays_until_the_vectors_are_there(self, ledger: Ledger) -> None:
+        async def delete() -> None:
+            async with ledger.transaction() as tx:
+                await tx.documents.delete(Scope(tenant="acme"), [one.revision.document_id])
+
+        one = prepared()
+        await start(ledger, one)
+        keys = list(vectors_of([one]))
+        async with ledger.transaction() as tx:
+            await tx.generations.hold(keys)
+            deleting = asyncio.create_task(delete())
+            await asyncio.sleep(0.2)
+            assert not deleting.done()
+            await tx.vectors.put(vectors_of([one]), fingerprint=NEW.fingerprint)
+        await deleting
+        async with ledger.transaction() as tx:
+            assert await tx.vectors.known(keys, fingerprint=NEW.fingerprint) == set()
+
+    async def test_those_that_are_gone_come_last(self, ledger: Ledger) -> None:
+        await start(ledger)
+        async with ledger.transaction() as tx:
+            await tx.generations.retire(NEW.fingerprint, now=LATER)
+            await tx.generations.begin(THIRD, now=LATER)
+            known = [one.fingerprint for one in await tx.generations.known()]
+        assert known == [OLD.fingerprint, THIRD.fingerprint, NEW.fingerprint]
+
     async def test_no_switch_while_something_is_lacking(self, ledger: Ledger) -> None:
         one = prepared()
         await start(ledger, one)

@@ -11,7 +11,7 @@ from cluster.errors import InvalidRequest, NotFound
 from cluster.filters import Eq
 from cluster.ids import sha256_hex
 from cluster.model import Scope, Turn
-from cluster.stores.protocols import Ledger
+from cluster.stores.protocols import Ledger, Prepared
 from contract.ledger import ACME, visible
 from contract.samples import FINGERPRINT, NOW, chunk_ids, prepared, put, show
 
@@ -108,6 +108,25 @@ class ListingsContract:
         assert [one.chunk.text for one in found] == ["cs0", "cs", "1", "cs10"]
         assert [one.chunk.text for one in near] == ["1"]
 
+    async def test_neighbours_are_visible_and_so_is_the_chunk(self, ledger: Ledger) -> None:
+        def said(number: int, *, owner: str | None = None) -> Prepared:
+            turn = Turn(conversation="c", session="s", ordinal=number, speaker="A", said_at=None)
+            return prepared(f"c/s/{number}", f"Line {number}.", turn=turn, pieces=1, owner=owner)
+
+        old, new = prepared(body="old words here"), prepared(body="new words here")
+        pending = prepared("pending.md")
+        turns = [said(0), said(1, owner="bob"), said(2), said(3), said(4)]
+        await show(ledger, old, *turns[:4])
+        await show(ledger, new)
+        await put(ledger, pending, turns[4])
+        async with ledger.transaction() as tx:
+            await tx.documents.delete(ACME, [turns[2].revision.document_id])
+            find = tx.documents.neighbours
+            for one in (old, pending):
+                assert await find(ACME, one.chunks[0].chunk_id, before=9, after=9) == []
+            found = await find(ACME, turns[0].chunks[0].chunk_id, before=9, after=9)
+        assert [one.chunk.text for one in found] == ["Line 3."]
+
     async def test_recent_goes_by_the_latest_moment(self, ledger: Ledger) -> None:
         def at(day: int) -> datetime:
             return datetime(2025, 1, day, tzinfo=UTC)
@@ -151,6 +170,14 @@ class ListingsContract:
         expected = [(one.revision.document_id, one.revision.edition) for one in batch]
         assert seen == sorted(expected)
         assert pages == -(-6 // limit)
+
+    async def test_pages_go_by_the_edition_key(self, ledger: Ledger) -> None:
+        ten = prepared(edition="v10.0", edition_key="0010")
+        nine = prepared(edition="v9.0", edition_key="0009", body="nine, and other text")
+        await show(ledger, ten, nine)
+        async with ledger.transaction() as tx:
+            page, _ = await tx.documents.page(ACME, where=None, after=None, limit=9)
+        assert [one.edition for one in page] == ["v9.0", "v10.0"]
 
     async def test_a_page_shows_what_is_known(self, ledger: Ledger) -> None:
         meta = {"title": "T", "product": "tidb", "authority": 0.5, "quote_policy": "citable"}

@@ -127,6 +127,77 @@ class LookupsContract:
         assert [each.id for each in folded] == [document["a"], document["b"]]
         assert [each.id for each in one] == whole[:1]
 
+    async def test_names_compare_without_case_in_ascii_alone(self, ledger: Ledger) -> None:
+        page = headed("a.md", "Äther", "ALPHA")
+        titled = prepared("t.md", "Words.", metadata={"title": "Äther BETA"})
+        await show(ledger, page, titled)
+        async with ledger.transaction() as tx:
+            headings, titles = tx.lookups.headed, tx.lookups.titled
+            found = await headings(ACME, ["äther", "alpha", "Alpha", "Book"], where=None, limit=9)
+            none = await titles(ACME, ["äther beta"], where=None, limit=9)
+            whole = await titles(ACME, ["Äther beta", "Äther"], where=None, limit=9)
+        # The last heading counts, not the one above it, and each chunk once.
+        assert [one.id for one in found] == chunk_ids(page)[1:]
+        assert none == []
+        assert [(one.id, one.whole) for one in whole] == [(titled.revision.document_id, True)]
+
+    async def test_a_document_of_two_editions_is_named_once(self, ledger: Ledger) -> None:
+        titles = {"title": "Harbour", "tags": ("Harbour",)}
+        pages = [
+            prepared("a.md", f"Text of {edition}.", edition=edition, metadata=titles)
+            for edition in ("1", "2")
+        ]
+        await show(ledger, *pages)
+        async with ledger.transaction() as tx:
+            found = await tx.lookups.titled(ACME, ["Harbour"], where=None, limit=9)
+        assert [one.id for one in found] == [pages[0].revision.document_id]
+
+    async def test_every_look_up_stays_inside_scope_and_filter(self, ledger: Ledger) -> None:
+        shown, mine, gone, hidden = (
+            prepared(f"{name}.md", f"{name} page.", owner=owner, metadata={"title": "Harbour"})
+            for name, owner in (("a", None), ("b", "ann"), ("c", None), ("d", None))
+        )
+        said = [turn("s", 0), turn("s", 1, owner="ann"), turn("s", 2), turn("s", 3)]
+        await show(ledger, shown, mine, gone, *said[:3])
+        await put(ledger, hidden, said[3])
+        ann, none = Scope(tenant="acme", owner="ann"), Eq("source", "wiki")
+        lines, owned = chunk_ids(*said), Eq("owner", "ann")
+        async with ledger.transaction() as tx:
+            deleted = [gone.revision.document_id, said[2].revision.document_id]
+            await tx.documents.delete(ACME, deleted)
+            look = tx.lookups
+
+            async def beside(scope: Scope, where: Any) -> list[str]:
+                found = await look.around(scope, lines[:1], where=where, before=9, after=9)
+                return [one.chunk_id for one in found]
+
+            for scope, where, pages, turns in (
+                (ACME, None, [shown], lines[:1]),
+                (ann, None, [shown, mine], [lines[1], lines[0]]),
+                (ann, owned, [mine], [lines[1]]),
+                (OTHER, None, [], []),
+                (ann, none, [], []),
+            ):
+                found = await look.titled(scope, ["Harbour"], where=where, limit=9)
+                assert {one.id for one in found} == {each.revision.document_id for each in pages}
+                assert await look.turns(scope, "s", where=where, limit=9) == turns
+                # The filter is not asked of the one that is asked about.
+                assert await beside(scope, where) == [one for one in turns if one != lines[0]]
+
+    async def test_turns_of_several_chunks(self, ledger: Ledger) -> None:
+        first = turn("s", 0)
+        said = Turn(conversation="c", session="s", ordinal=1, speaker="Ann", said_at=NOW)
+        long = prepared("c/s/1", "A line that was cut in four.", turn=said, pieces=4)
+        await show(ledger, first, long)
+        async with ledger.transaction() as tx:
+            found = await tx.lookups.turns(ACME, "s", where=None, limit=9)
+            beside = await tx.lookups.around(ACME, chunk_ids(first), where=None, before=1, after=1)
+        assert found == [chunk_ids(long)[0], *chunk_ids(first)]
+        (seed,) = chunk_ids(first)
+        assert beside == [
+            Beside(seed=seed, chunk_id=chunk, distance=1) for chunk in sorted(chunk_ids(long))
+        ]
+
     async def test_turns_of_a_session_latest_first(self, ledger: Ledger) -> None:
         said = [
             turn("s", 0, said_at=NOW - timedelta(days=1)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
 from dataclasses import replace
 from datetime import timedelta
 
@@ -13,6 +12,7 @@ import pytest
 from cluster.errors import InvalidRequest, NotFound
 from cluster.ids import sha256_hex
 from cluster.model import ApiKey, Generation, ItemProblem, Run, Scope
+from cluster.stores.checks import MAX_PUBLISHABLE_CHUNKS
 from cluster.stores.protocols import Ledger
 from contract.samples import (
     FINGERPRINT,
@@ -132,6 +132,9 @@ class OperationsContract:
             assert [len(chunks) for chunks in found.values()] == [3, 3]
             assert len(await tx.documents.publishable(limit=1)) == 1
 
+    def test_so_many_chunks_are_publishable_at_once(self) -> None:
+        assert MAX_PUBLISHABLE_CHUNKS == 20_000
+
     async def test_take_is_oldest_first_and_removes_nothing(self, ledger: Ledger) -> None:
         one, two = prepared("a"), prepared("b")
         await put(ledger, one)
@@ -202,12 +205,6 @@ class OperationsContract:
                 await tx.vectors.put(
                     {"key-7": np.array([bad, 0], dtype=np.float32)}, fingerprint="f"
                 )
-
-    async def test_a_listener_wakes_up(self, ledger: Ledger) -> None:
-        async with aclosing(ledger.wake_ups()) as wake_ups:
-            await asyncio.wait_for(anext(wake_ups), timeout=10)
-            await put(ledger, prepared())
-            await asyncio.wait_for(anext(wake_ups), timeout=10)
 
     async def test_a_lease_has_one_holder(self, ledger: Ledger) -> None:
         order: list[str] = []
@@ -293,7 +290,7 @@ class OperationsContract:
             )  # fmt: skip
             assert await tx.uploads.waiting() == ["z", "a"]
             assert await tx.uploads.get("z") == ("acme", "a\\udcff", None, b"", {"a": "b"})
-            assert (await tx.uploads.get("a"))[3] == content
+            assert await tx.uploads.get("a") == ("acme", "b.pdf", "application/pdf", content, {})
             await tx.uploads.delete("z")
             await tx.uploads.delete("z")
             assert await tx.uploads.waiting() == ["a"]

@@ -195,6 +195,33 @@ class OutboxContract:
         await fail(ledger, *after, rest=timedelta(minutes=1))
         assert {entry.attempts for entry in await taken(ledger)} == {1}
 
+    async def test_what_is_owed_to_single_generations_takes_its_turn(self, ledger: Ledger) -> None:
+        many = [prepared(f"{number}.md", f"text {number}") for number in range(4)]
+        await put(ledger, *many)
+        async with ledger.transaction() as tx:
+            await tx.outbox.owe(chunk_ids(many[0]), target="newer")
+            await tx.outbox.owe(chunk_ids(many[1]), target="newest")
+        for limit in (2, 4, 8):
+            targets = [entry.target for entry in await taken(ledger, limit=limit)]
+            assert targets.count("") == limit // 2
+
+    async def test_set_aside_the_longest_first_and_taken_by_nobody(self, ledger: Ledger) -> None:
+        one = prepared(pieces=3)
+        await put(ledger, one)
+        first, second, third = await taken(ledger)
+        for entry, at in ((third, NOW), (first, LATER)):
+            async with ledger.transaction() as tx:
+                failure = Failure(entry=entry, reason="no", not_before=None)
+                await tx.outbox.failed([failure], now=at)
+        async with ledger.transaction() as tx:
+            told = await tx.outbox.set_aside(limit=9)
+        assert [(each.chunk_id, each.since) for each in told] == [
+            (third.chunk_id, NOW),
+            (first.chunk_id, LATER),
+        ]
+        for now in (None, LATER + LATER.resolution):
+            assert await taken(ledger, now=now) == [second]
+
     async def test_a_chunk_that_is_gone_is_told_too(self, ledger: Ledger) -> None:
         async with ledger.transaction() as tx:
             await tx.documents.requeue(["chk_ghost"])
@@ -271,10 +298,6 @@ class OutboxContract:
             while await total() < before + 4:  # noqa: ASYNC110 - counted a little later
                 await asyncio.sleep(0.1)
         assert await total() == before + 4
-
-    async def test_a_wake_up_by_hand(self, ledger: Ledger) -> None:
-        async with ledger.transaction() as tx:
-            await tx.outbox.wake()
 
 
 async def held(ledger: Ledger, *names: str) -> None:

@@ -112,6 +112,17 @@ class ReconcilingContract:
         async with ledger.transaction() as tx:
             assert (await tx.reconciling.states(chunk_ids(one)))[entries[0].chunk_id].owed
 
+    async def test_no_version_is_above_the_newest(self, ledger: Ledger) -> None:
+        one = prepared()
+        await show(ledger, one)
+        async with ledger.transaction() as tx:
+            for _ in range(3):
+                await tx.documents.requeue(chunk_ids(one))
+                newest = await tx.reconciling.newest_version()
+                rows = await tx.reconciling.page(after="", limit=9)
+                assert max(version for _, version in rows) <= newest
+                assert await tx.reconciling.newest_version() < 2**52
+
     async def test_a_foreign_version_is_outgrown(self, ledger: Ledger) -> None:
         one = prepared()
         await show(ledger, one)

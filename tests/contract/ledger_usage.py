@@ -160,6 +160,18 @@ class UsageContract:
         await show(ledger, one)
         assert await told(ledger, one.revision.document_id) == []
 
+    async def test_usage_of_a_document_most_shown_first_and_bounded(self, ledger: Ledger) -> None:
+        old = prepared("a.md", "As it was.", pieces=1)
+        new = prepared("a.md", "".join(f"{number:04} " for number in range(1002)), pieces=1002)
+        (former,), (most, *rest) = chunk_ids(old), chunk_ids(new)
+        await show(ledger, old)
+        await count(ledger, shown(former, 2))
+        await show(ledger, new)
+        await count(ledger, shown(most, 3), *(shown(chunk) for chunk in rest))
+        usages = await told(ledger, old.revision.document_id)
+        assert [one.shown for one in usages] == [3, 2, *[1] * 998]
+        assert [one.chunk_id for one in usages] == [most, former, *sorted(rest)[:998]]
+
     @pytest.mark.parametrize(
         "wrong",
         [
@@ -205,8 +217,10 @@ class UsageContract:
         before = await standing(ledger, "other")
         await show(ledger, prepared("a.md"))
         await settle(ledger)
+        ours = (await standing(ledger)).writes
         async with ledger.transaction() as tx:
             await tx.writes.note(["acme"])
+        assert (await standing(ledger)).writes > ours
         after = await standing(ledger, "other")
         assert after.writes == before.writes > 0
         async with ledger.transaction() as tx:

@@ -11,18 +11,19 @@ from cluster.settings import PostgresSettings
 from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.postgres.ledger import PostgresLedger
 from cluster.stores.protocols import Ledger
+from contract.ledger_forget_calls import ForgetCallsContract
 from contract.ledger_forgetting import ForgettingContract
 from contract.postgres import wipe
 
 
-class TestMemoryForgetting(ForgettingContract):
+class TestMemoryForgetting(ForgettingContract, ForgetCallsContract):
     @pytest.fixture
     def ledger(self, key_file: KeyFile) -> Ledger:
         return MemoryLedger(tombstone_key=key_file)
 
 
 @pytest.mark.stores
-class TestPostgresForgetting(ForgettingContract):
+class TestPostgresForgetting(ForgettingContract, ForgetCallsContract):
     @pytest.fixture
     async def ledger(self, module_database_url: str, key_file: KeyFile) -> AsyncIterator[Ledger]:
         wipe(module_database_url)

@@ -7,6 +7,7 @@ import pytest
 from cluster.stores.memory.ledger import MemoryLedger
 from cluster.stores.protocols import Ledger
 from contract.ledger import DocumentsContract
+from contract.ledger_common import CommonContract
 from contract.ledger_copies import CopiesContract
 from contract.ledger_filters import FiltersContract
 from contract.ledger_generations import GenerationsContract
@@ -34,6 +35,7 @@ class TestMemoryLedger(
     UsageContract,
     LookupsContract,
     TokenVectorsContract,
+    CommonContract,
     CopiesContract,
 ):
     @pytest.fixture

@@ -12,11 +12,13 @@ import pytest
 from cluster.errors import StoreUnavailable
 from cluster.model import Scope
 from cluster.settings import PostgresSettings
+from cluster.stores.drift import DriftReport
 from cluster.stores.postgres.ledger import PostgresLedger
 from cluster.stores.postgres.migrate import known_migrations, migrate
 from cluster.stores.postgres.statements import Statements
 from cluster.stores.protocols import Ledger
 from contract.ledger import DocumentsContract
+from contract.ledger_common import CommonContract
 from contract.ledger_copies import CopiesContract
 from contract.ledger_filters import FiltersContract
 from contract.ledger_generations import GenerationsContract
@@ -59,6 +61,7 @@ class LedgerContract(
     UsageContract,
     LookupsContract,
     TokenVectorsContract,
+    CommonContract,
     CopiesContract,
 ):
     """All of the contract."""
@@ -205,6 +208,17 @@ async def test_very_many_revisions_are_erased_in_parts(
     async with ledger.transaction() as tx:
         assert await tx.documents.delete(ACME, [one.revision.document_id for one in batch]) == 5
     assert sizes == [2, 2, 1]
+
+
+async def test_the_last_hundred_reports_stay(ledger: Ledger, module_database_url: str) -> None:
+    async with ledger.transaction() as tx:
+        for number in range(104):
+            await tx.reconciling.record(
+                DriftReport(started_at=NOW, finished_at=NOW, wanted=number, stores=())
+            )
+    with psycopg.connect(module_database_url) as connection:
+        rows = connection.execute("SELECT (report->>'wanted')::integer FROM reconciliations")
+        assert sorted(row[0] for row in rows) == list(range(4, 104))
 
 
 def cut_connections(url: str) -> None:

@@ -2,8 +2,8 @@
 
 Common to all: every call either returns what it says, or raises `StoreUnavailable` (call
 again) or `StoreRejected` (a retry would fail again). Nothing turns an error into an empty
-answer. An empty sequence where ids or rows are expected raises `InvalidRequest`. `close`
-may be called twice.
+answer. An empty sequence of the ids or rows that a call is about raises `InvalidRequest`, unless
+the call says otherwise. `close` may be called twice.
 """
 
 from cluster.stores.protocols.documents import Documents, DocumentSummary, Prepared, VectorCache

@@ -60,8 +60,9 @@ class Documents(Protocol):
     async def put(self, batch: Sequence[Prepared], *, now: datetime) -> int:
         """Write revisions as `pending`, with their chunks and the outbox entries that they
         owe; returns how many were new. A revision id that is already pending or visible is
-        left as it is; one that was superseded or deleted comes back as pending. Their
-        vectors must be there first (`Vectors.put`), else `InvalidRequest`."""
+        left as it is, but for origin, item digest and place in the order of puts; one that was
+        superseded or deleted comes back as pending. Their vectors must be there first
+        (`VectorCache.put`), else `InvalidRequest`."""
         ...
 
     async def publishable(
@@ -158,8 +159,8 @@ class Documents(Protocol):
 
     async def delete(self, scope: Scope, document_ids: Sequence[str]) -> int:
         """Make all editions and revisions of these documents invisible at once and queue the
-        removal of their chunks; text, chunks and their vectors leave the ledger when no
-        other chunk needs them. Returns how many documents were there."""
+        removal of their chunks; text and chunks leave the ledger, and vectors that no other
+        chunk needs. Returns how many documents were there."""
         ...
 
     async def retire(

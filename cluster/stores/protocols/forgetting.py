@@ -155,13 +155,14 @@ class Forgetting(Protocol):
         ...
 
     async def drop_vectors(self, vector_keys: Sequence[str]) -> int:
-        """Drop vectors that no chunk needs. How many."""
+        """Drop vectors that no chunk needs. How many; of no keys none."""
         ...
 
     async def bury(
         self, tenant: str, receipt_id: str, tombstones: Sequence[Tombstone], *, now: datetime
     ) -> None:
-        """`InvalidRequest` when the ledger's tombstones were made with another key."""
+        """Keep away what these mark. `InvalidRequest` when the ledger's tombstones were made with
+        another key, also for none."""
         ...
 
     async def lift(self, tenant: str, receipt_id: str, *, now: datetime) -> int:
