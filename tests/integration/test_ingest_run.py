@@ -99,6 +99,28 @@ def test_one_edited_page_encodes_only_the_chunks_that_changed(bench: Bench, page
     assert "changed" in bench.embedder.encoded[0]
 
 
+def test_pages_of_two_sources_that_are_copies_find_each_other(bench: Bench, pages: Path) -> None:
+    mirror = pages.parent / "mirror"
+    mirror.mkdir()
+    page = (pages / "page001.md").read_text(encoding="utf-8")
+    (mirror / "same.md").write_text(page.replace("\n", "\n\n"), encoding="utf-8")
+    for folder in (pages, mirror):
+        bench.ingest(folder)
+
+    chunk_ids = sorted(bench.indexed())
+
+    async def alike(tx: Transaction) -> list[tuple[str, str]]:
+        scope = Scope(tenant=TENANT)
+        found = await tx.documents.visible(scope, chunk_ids)
+        pairs = await tx.documents.alike(scope, chunk_ids, limit=9)
+        return [
+            (found[one].path, found[two].path) for one, others in pairs.items() for two in others
+        ]
+
+    met = set(bench.link.call(alike))
+    assert met == {("page001.md", "same.md"), ("same.md", "page001.md")}
+
+
 FINGERPRINT = HashingEmbedder(dim=64).fingerprint
 sample = partial(prepared, fingerprint=FINGERPRINT)
 
