@@ -119,11 +119,11 @@ async def verify(
         known=tuple(await service.editions.get(asking.scope)),
         ends=time.monotonic() + asking.deadline_s - passed_s - SPARE_S,
     )
-    done = await asyncio.gather(*(checking.check(each) for each in claims))
-    failures = [error for _, error in done if error is not None]
-    if failures and len(failures) == len(done) and isinstance(failures[0], StoreUnavailable):
+    looked = await asyncio.gather(*(checking.look(each) for each in claims))
+    failures = [each.error for each in looked if each.error is not None]
+    if failures and len(failures) == len(looked) and isinstance(failures[0], StoreUnavailable):
         raise failures[0]
-    return tuple(checked for checked, _ in done)
+    return tuple(await asyncio.gather(*(checking.finish(each) for each in looked)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +133,17 @@ class _Read:
     passages: tuple[CitedPassage, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Looked:
+    """A claim with what the versions that it is about say, or why that is not known."""
+
+    asked: ToCheck
+    claim: Claim
+    judged: tuple[tuple[Judgement, _Read], ...] = ()
+    quote: QuoteCheck | None = None
+    error: DeadlineExceeded | StoreUnavailable | None = None
 
 
 class _Checking:
@@ -145,45 +156,41 @@ class _Checking:
         self._places = asyncio.Semaphore(AT_ONCE)
         self._products = {product.casefold() for product, _ in known if product}
 
-    async def check(
-        self, asked: ToCheck
-    ) -> tuple[Checked, DeadlineExceeded | StoreUnavailable | None]:
+    async def look(self, asked: ToCheck) -> _Looked:
+        """The verdict, for every claim before other editions are looked at for any."""
         claim = read_claim(asked.text, products=self._products, version=_named(asked.version))
         try:
             async with asyncio.timeout(self._left_s()), self._places:
-                return await self._checked(asked, claim), None
+                return await self._looked(asked, claim)
         except TimeoutError:
             error = DeadlineExceeded("the time ran out before this claim was looked at")
-            return _unchecked(asked, claim, str(error)), error
+            return _Looked(asked=asked, claim=claim, error=error)
         except (DeadlineExceeded, StoreUnavailable) as error:
-            return _unchecked(asked, claim, str(error)), error
+            return _Looked(asked=asked, claim=claim, error=error)
 
-    async def _checked(self, asked: ToCheck, claim: Claim) -> Checked:
+    async def _looked(self, asked: ToCheck, claim: Claim) -> _Looked:
         judged: list[tuple[Judgement, _Read]] = []
         for version in claim.versions or (None,):
             one = replace(claim, versions=(version,) if version else ())
             read = await self._read(one.question, version or "latest", named=_is_named(one))
             judged.append((await _judged(one, read), read))
-        judgement = merged([each for each, _ in judged])
-        read = judged[0][1]
-        only_in = await self._elsewhere(claim, judgement, judged)
-        outdated = bool(only_in) and not claim.versions
-        proofs = _proofs(judged, judgement)
-        bearing = [proof for proof in proofs if proof.says == judgement.verdict]
-        return Checked(
-            claim=asked.text,
-            verdict=judgement.verdict,
-            supported=judgement.verdict == "supported",
-            why=_why(judgement, only_in, claim),
-            versions=claim.versions,
-            outdated=outdated,
-            only_in=only_in,
-            primary=any(not proof.second_hand for proof in bearing) if bearing else None,
-            second_hand=all(proof.second_hand for proof in bearing) if bearing else None,
-            evidence=proofs,
-            quote=await self._quote(asked, claim, read) if asked.quote else None,
-            notes=tuple(dict.fromkeys(note for _, each in judged for note in each.notes)),
-        )
+        quote = await self._quote(asked, claim, judged[0][1]) if asked.quote else None
+        return _Looked(asked=asked, claim=claim, judged=tuple(judged), quote=quote)
+
+    async def finish(self, looked: _Looked) -> Checked:
+        if looked.error is not None:
+            return _unchecked(looked.asked, looked.claim, str(looked.error))
+        judgement = merged([each for each, _ in looked.judged])
+        only_in: tuple[str, ...] = ()
+        notes = [note for _, each in looked.judged for note in each.notes]
+        if judgement.verdict == "supported":
+            return _checked(looked, judgement, only_in, notes)
+        try:
+            async with asyncio.timeout(self._left_s()), self._places:
+                only_in = await self._elsewhere(looked.claim, looked.judged)
+        except (TimeoutError, DeadlineExceeded, StoreUnavailable):
+            notes.append("there was no time to look at other versions")
+        return _checked(looked, judgement, only_in, notes)
 
     async def _read(self, question: str, version: str, *, named: bool = False) -> _Read:
         """What the product's search finds. For a claim that names identifiers the passages that
@@ -211,11 +218,9 @@ class _Checking:
         return _Read(passages=found.passages, texts=texts, notes=(*found.notes, *failed))
 
     async def _elsewhere(
-        self, claim: Claim, judgement: Judgement, judged: Sequence[tuple[Judgement, _Read]]
+        self, claim: Claim, judged: Sequence[tuple[Judgement, _Read]]
     ) -> tuple[str, ...]:
         """The other editions that bear the claim out where the one that was asked does not."""
-        if judgement.verdict == "supported":
-            return ()
         passages = [passage for _, read in judged for passage in read.passages]
         found = []
         for edition in self._other_editions(claim, passages):
@@ -255,6 +260,28 @@ class _Checking:
 
     def _left_s(self) -> float:
         return self._ends - time.monotonic()
+
+
+def _checked(
+    looked: _Looked, judgement: Judgement, only_in: tuple[str, ...], notes: Sequence[str]
+) -> Checked:
+    claim = looked.claim
+    proofs = _proofs(looked.judged, judgement)
+    bearing = [proof for proof in proofs if proof.says == judgement.verdict]
+    return Checked(
+        claim=looked.asked.text,
+        verdict=judgement.verdict,
+        supported=judgement.verdict == "supported",
+        why=_why(judgement, only_in, claim),
+        versions=claim.versions,
+        outdated=bool(only_in) and not claim.versions,
+        only_in=only_in,
+        primary=any(not proof.second_hand for proof in bearing) if bearing else None,
+        second_hand=all(proof.second_hand for proof in bearing) if bearing else None,
+        evidence=proofs,
+        quote=looked.quote,
+        notes=tuple(dict.fromkeys(notes)),
+    )
 
 
 async def _judged(claim: Claim, read: _Read) -> Judgement:
