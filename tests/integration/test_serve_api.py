@@ -77,7 +77,7 @@ def problem(answer: httpx.Response, status: int, name: str) -> str:
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ({}, "query: Field required"),
+        ({}, "body: no question; write one as query, or send the plan of an answer"),
         ({"query": ""}, "query: the question is blank; write one"),
         ({"query": " \n\t　"}, "query: the question is blank; write one"),
         ({"query": "x" * 102_400}, "query: 102,400 characters; a question may have 8,192"),
@@ -607,7 +607,16 @@ async def test_metrics_are_one_page_of_prometheus_text(client: httpx.AsyncClient
     assert requests["/v1/search", "200"] == 1
     assert requests["/v1/documents/{document_id}", "404"] == 1
     stages = {sample.labels["stage"] for sample in families["palimpsest_stage_seconds"].samples}
-    assert {"channel:semantic", "channel:keyword", "ledger", "fuse", "rerank", "select", "cite", "total"} <= stages
+    assert {
+        "channel:semantic",
+        "channel:keyword",
+        "ledger",
+        "fuse",
+        "rerank",
+        "select",
+        "cite",
+        "total",
+    } <= stages
     parts = {s.labels["part"]: s.value for s in families["palimpsest_part_up"].samples}
     assert parts == {"ledger": 1, "vector_index": 1, "text_index": 1, "encoder": 1}
     visible = {s.labels["what"]: s.value for s in families["palimpsest_visible"].samples}
