@@ -154,13 +154,19 @@ def _tell(
         ]
         typer.echo(json.dumps(told, indent=2))
         return
-    console = Console()
+    console = _wide()
     if len(found) > 1:
         console.print(floors_table(found))
     if worths:
         console.print(ablation_table(worths))
     if noisy:
         console.print(noise_table(noisy))
+
+
+def _wide(*, stderr: bool = False) -> Console:
+    """Tables in a file are not cut at the width of a terminal that is not there."""
+    console = Console(stderr=stderr)
+    return console if console.is_terminal else Console(stderr=stderr, width=200)
 
 
 def _passed(found: Sequence[SetScores], folder: Path) -> bool:
@@ -192,7 +198,7 @@ def _tell_failures(found: Sequence[SetScores]) -> None:
 def _measured(of: EvalSet, settings: Settings, request: Request, *, quiet: bool) -> SetScores:
     corpus = corpus_file(of, request)
     _take_in(corpus, settings, tenant=of.corpus.tenant, quiet=quiet)
-    console = Console(stderr=quiet)
+    console = _wide(stderr=quiet)
     with _progress(console) as progress:
         task = progress.add_task(of.name, total=None)
 

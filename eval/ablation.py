@@ -15,7 +15,7 @@ from eval.recording import remembering
 from eval.records import Record
 from eval.replay import replayed
 from eval.results import Results
-from eval.run import AT_ONCE, TOP_K, as_question, patient
+from eval.run import AT_ONCE, TOP_K, as_question, patient, units_of
 from eval.scores import Values
 from eval.sets import Asked, EvalSet
 from eval.significance import Difference, paired
@@ -174,12 +174,7 @@ async def _again(
     passages: Sequence[CitedPassage] = found.passages
     if not variant.bonuses:
         passages = sorted(passages, key=_without_bonuses, reverse=True)[:TOP_K]
-    in_session = of.unit == "session"
-    units = (
-        each.citation.session if in_session and each.citation.session else each.citation.path
-        for each in passages
-    )
-    return _Shown(list(dict.fromkeys(units)), failed=bool(found.failures))
+    return _Shown(units_of(passages, unit=of.unit), failed=bool(found.failures))
 
 
 def _without_bonuses(passage: CitedPassage) -> float:

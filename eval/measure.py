@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cluster.settings import Settings
 from eval.open import open_service
-from eval.records import Record
+from eval.records import SHAPE, Record
 from eval.results import (
     About,
     ResultFile,
@@ -104,7 +104,7 @@ def _about(
         dataset=of.name,
         data=data_digest(of, corpus),
         fingerprint=fingerprint,
-        settings=shaping_settings(settings, fusion=request.fusion, top_k=TOP_K),
+        settings=shaping_settings(settings, fusion=request.fusion, top_k=TOP_K, shape=SHAPE),
         code=request.code or code_digest(ROOT),
         command=request.command,
         commit=commit_of(ROOT),

@@ -6,8 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-AFTER_CHANNELS = ("fused", "ranked", "final")
-"""All channels together, then reranked and with bonuses, then what is shown."""
+AFTER_CHANNELS = ("fused", "ranked", "passages", "final")
+"""All channels together, then reranked and with bonuses, then the passages shown, then these with
+the documents that each names as having the same text."""
+
+SHAPE = 2
+"""Grows when records of before no longer mean the same; they are asked anew."""
 
 Listed = tuple[str, str, float | None]
 """Chunk id, the unit that it counts as, and its score on the scale of the stage."""
@@ -23,7 +27,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """`stages` has each channel, then `fused`, what follows, and `final`: the passages shown.
+    """`stages` has each channel, then `fused`, what follows, and `final`: what is shown.
     `relevant_found` is False when it was said that nothing relevant is there, None where that
     cannot be told."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -11,6 +11,7 @@ from cluster.model import Scope, StoredPassage
 from eval.recording import Heard, listening, recorded
 from eval.records import Given, Listed, Record
 from eval.sets import Asked, EvalSet, Unit, half_of
+from rerank.citations import CitedPassage
 from rerank.fusion import FusionMethod
 from serve.plan.plan import QueryPlan
 from serve.plan.planner import Question
@@ -84,6 +85,18 @@ def as_question(asked: Asked, *, scope: Scope, fusion: FusionMethod | None = Non
     return replace(question, fusion=fusion) if fusion else question
 
 
+def units_of(passages: Sequence[CitedPassage], *, unit: Unit) -> list[str]:
+    """What these passages count as, as in the stage `final`; best first."""
+    own = {
+        chunk: each.citation.session or each.citation.path
+        if unit == "session"
+        else each.citation.path
+        for each in passages
+        for chunk in each.citation.chunk_ids
+    }
+    return list(dict.fromkeys(one for each in passages for _, one, _ in with_copies(each, own)))
+
+
 def patient(plan: QueryPlan) -> QueryPlan:
     """The plan with time enough: a late stage would be measured as a bad one."""
     return replace(plan, rerank=replace(plan.rerank, deadline_s=PATIENCE_S))
@@ -116,11 +129,23 @@ def _stages(
         name: _listed([(chunk, None) for chunk in order], units)
         for name, order in (("fused", found.fused), ("ranked", found.ranked))
     }
-    final = _listed(
+    passages = _listed(
         [(chunk, each.score) for each in found.passages for chunk in each.citation.chunk_ids],
         units,
     )
-    return {**channels, **between, "final": final}
+    final = tuple(each for passage in found.passages for each in with_copies(passage, units))
+    return {**channels, **between, "passages": passages, "final": final}
+
+
+def with_copies(passage: CitedPassage, units: Mapping[str, str]) -> Iterator[Listed]:
+    """A passage as it is shown: itself, then the documents that it names as having the same text.
+    One of them stands for all of them, so each takes a place behind it."""
+    for chunk in passage.citation.chunk_ids:
+        if chunk in units:
+            yield chunk, units[chunk], passage.score
+    for copy in passage.also_in:
+        if copy.kind == "near_copy":
+            yield copy.chunk_id, units.get(copy.chunk_id, copy.path), passage.score
 
 
 def _listed(

@@ -21,10 +21,9 @@ from eval.duplicates import repeated
 from eval.metrics import per_question
 from eval.open import open_service
 from eval.recording import remembering
-from eval.run import AT_ONCE, as_question, patient
+from eval.run import AT_ONCE, as_question, patient, units_of
 from eval.sets import ORDER, Asked, EvalSet, Unit, read_folder, sample
 from eval.significance import Difference, paired
-from rerank.citations import CitedPassage
 from serve.counting import CountTokens
 from serve.plan.plan import QueryPlan
 from serve.selecting import selection_of
@@ -77,12 +76,12 @@ async def _both(
 ) -> tuple[Shown, Shown]:
     plan = await service.plan(as_question(question, scope=Scope(tenant=of.corpus.tenant)))
     plan = replace(patient(plan), limit=TOP)
-    before = await _shown(with_copies(plan), service, count, unit=of.unit)
+    before = await _shown(keeping_copies(plan), service, count, unit=of.unit)
     half = halved(plan, tokens=before.tokens, service=service)
     return before, await _shown(half, service, count, unit=of.unit)
 
 
-def with_copies(plan: QueryPlan) -> QueryPlan:
+def keeping_copies(plan: QueryPlan) -> QueryPlan:
     return replace(plan, selection=replace(plan.selection, similar=1.0))
 
 
@@ -97,15 +96,10 @@ async def _shown(plan: QueryPlan, service: Service, count: CountTokens, *, unit:
     passages = (await service.search(plan)).passages
     texts = tuple(passage.text for passage in passages)
     return Shown(
-        units=tuple(dict.fromkeys(_unit(passage, unit) for passage in passages)),
+        units=tuple(units_of(passages, unit=unit)),
         texts=texts,
         tokens=sum(await count(texts)) if texts else 0,
     )
-
-
-def _unit(passage: CitedPassage, unit: Unit) -> str:
-    cited = passage.citation
-    return cited.session if unit == "session" and cited.session else cited.path
 
 
 def _compared(

@@ -11,7 +11,8 @@ from cluster.filters import Eq
 from cluster.model import Metadata, Scope
 from eval.ablation import ablate
 from eval.citations import faults, trace
-from eval.records import Record
+from eval.recording import recorded
+from eval.records import Record, stages_of
 from eval.replay import replayed
 from eval.results import About, Results
 from eval.run import as_question, ask, ask_all
@@ -62,7 +63,7 @@ async def answers() -> dict[str, Record]:
 
 async def test_every_stage_is_written_down() -> None:
     record = (await answers())["q1"]
-    assert list(record.stages)[-3:] == ["fused", "ranked", "final"]
+    assert stages_of([record])[-3:] == ["ranked", "passages", "final"]
     assert record.ranking("keyword")[0] == record.ranking("final")[0] == "lease"
     assert set(record.ranking("semantic")) <= set(TEXTS)
     heard = record.channels["keyword"].listed
@@ -159,3 +160,17 @@ async def test_half_of_the_tokens_are_kept_to() -> None:
     assert told.tokens_after <= max(told.tokens_before / 2, 64)
     assert told.change.value == 0.0
     assert told.repeated_before == told.repeated_after == 0.0
+
+
+async def test_a_document_that_a_passage_names_as_its_copy_stands_behind_it() -> None:
+    stores = memory_stores()
+    about = Metadata(language="en")
+    tenant = SET.corpus.tenant
+    copies = {"lease": TEXTS["lease"], "other-lease": TEXTS["lease"], "retry": TEXTS["retry"]}
+    await fill(
+        stores,
+        [prepared(path, text, tenant=tenant, metadata=about) for path, text in copies.items()],
+    )
+    record = await ask(SET.questions[0], recorded(service_on(stores)), of=SET)
+    assert len({"lease", "other-lease"} & set(record.ranking("passages"))) == 1
+    assert set(record.ranking("final")[:2]) == {"lease", "other-lease"}
