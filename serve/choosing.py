@@ -164,7 +164,7 @@ def _cited(
             limits=plan.selection.quotes,
             exact=plan.exact,
         )
-        for place, (block, text, one) in enumerate(shown, start=1)
+        for place, (block, text, one) in enumerate(shown, start=1 + (plan.page - 1) * plan.limit)
     )
 
 

@@ -23,8 +23,10 @@ from cluster.model import ChannelFailure
 from rerank.budget import Spent
 from rerank.citations import CitedPassage
 from rerank.conflicts import with_conflicts
+from rerank.dedup import Block
 from rerank.fusion import Candidate
 from rerank.kinds import shortlist_of_kinds
+from rerank.pages import page_of
 from rerank.pipeline import fuse_rankings, pool_of, standing
 from rerank.relevance import Relevance
 from rerank.reranker import Asked, Reranked, Reranker
@@ -107,7 +109,7 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
             times=plan.times,
             zone=ZoneInfo(plan.zone),
         )
-        best = shortlist_of_kinds(blocks, plan.kinds, limit=plan.limit, plan=plan.selection)
+        best = _page(plan, blocks)
     with timings.stage("cite"):
         shown = best if relevant else []
         known = await with_known_copies(plan, sources.ledger, shown)
@@ -155,6 +157,13 @@ def _left_out(plan: QueryPlan, found: Candidates) -> tuple[str, ...]:
         editions = ", ".join(found.left_behind)
         notes.append(f"pages that only {editions} has are left out; name the version to see them")
     return tuple(notes)
+
+
+def _page(plan: QueryPlan, blocks: Sequence[Block]) -> list[Block]:
+    def shown(rest: Sequence[Block]) -> list[Block]:
+        return shortlist_of_kinds(rest, plan.kinds, limit=plan.limit, plan=plan.selection)
+
+    return page_of(blocks, page=plan.page, shown=shown)
 
 
 def _fused(plan: QueryPlan, found: Candidates) -> list[Candidate]:

@@ -26,6 +26,7 @@ from rerank.roles import EvidenceRole
 from rerank.selection import MAX_BUDGET, MIN_BUDGET, View
 from rerank.views import Card, ClaimEvidence
 from serve.context import ContextItem, LeftOut
+from serve.plan.plan import MAX_PAGE
 
 MAX_QUERY_CHARS = 8192
 MAX_TOP_K = 100
@@ -98,6 +99,15 @@ class SearchRequest(_Body):
         Field(description="In place of all but explain and deadline_ms: an answer's plan, again."),
     ] = None
     top_k: Annotated[int, Field(strict=True, ge=1, le=MAX_TOP_K)] = 10
+    page: Annotated[
+        int,
+        Field(
+            strict=True,
+            ge=1,
+            le=MAX_PAGE,
+            description="Of `top_k` results each; none stands on two pages of one question.",
+        ),
+    ] = 1
     filter: Annotated[
         dict[str, Any] | None,
         Field(
@@ -181,6 +191,8 @@ class SearchRequest(_Body):
             raise ValueError(f"a plan says all; send no {beside[0]} beside it, or no plan")
         if self.budgets is not None and "top_k" in self.model_fields_set:
             raise ValueError("budgets say how many passages there are; send no top_k beside them")
+        if self.page > 1 and (self.view != "plain" or self.budget_tokens or self.budgets):
+            raise ValueError("pages are of plain results; send no view and no budget beside one")
         if self.claims is not None and self.view != "reviewer":
             raise ValueError("claims belong to the view reviewer; ask for it, or leave them out")
         return self

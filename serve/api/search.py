@@ -132,6 +132,7 @@ def _asked(
         scope=scope,
         limit=limit_of(body.view, body.top_k if "top_k" in body.model_fields_set else None),
         now=in_utc(body.now or service.clock.now()),
+        page=body.page,
         zone=zone_named(body.timezone).key,
         deadline_s=deadline_of(request, body.deadline_ms, most=most),
         where=parse_filter(body.filter) if body.filter is not None else None,

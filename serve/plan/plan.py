@@ -35,6 +35,7 @@ MAX_KINDS = 8
 MAX_CANDIDATES = 1000
 MAX_TIMES = 32
 MAX_LIMIT = 1000
+MAX_PAGE = 50
 MAX_DEADLINE_S = 60.0
 MAX_WEIGHT = 1000.0
 MAX_TEXT_CHARS = 10_000
@@ -160,6 +161,7 @@ class QueryPlan:
     kinds: Annotated[tuple[KindBudget, ...], Field(max_length=MAX_KINDS)] = ()
     notes: tuple[str, ...] = ()
     rerank: RerankPlan = USUAL_RERANK
+    page: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 1
     selection: SelectionPlan = USUAL_SELECTION
 
     @property

@@ -42,6 +42,7 @@ def plan_question(question: Question, *, known: Known) -> QueryPlan:
         zone=question.zone,
         selection=question.selection,
         rerank=question.rerank,
+        page=question.page,
     )
     for rule in RULES:
         plan = rule(plan, question, known)

@@ -36,6 +36,7 @@ class Question:
     zone: str = "UTC"
     selection: SelectionPlan = USUAL_SELECTION
     rerank: RerankPlan = USUAL_RERANK
+    page: int = 1
     kinds: tuple[DocumentKind, ...] = ()
     budgets: tuple[KindBudget, ...] = ()
 

@@ -11,7 +11,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from serving import EMBEDDER, NOW, encode, fill, memory_stores, prepared, service_on
+from serving import (
+    EMBEDDER,
+    NOW,
+    application,
+    client_of,
+    encode,
+    fill,
+    make_key,
+    memory_stores,
+    prepared,
+    service_on,
+)
 
 from cluster.errors import ModelError
 from cluster.filters import Eq
@@ -212,3 +223,25 @@ async def test_an_encoder_without_constants_says_nothing(stores: Stores) -> None
     assert found.relevance is not None
     assert found.relevance.value is None
     assert found.passages
+
+
+async def test_pages_go_on_where_the_former_ended(stores: Stores) -> None:
+    service = service_on(stores)
+    whole = await service.search(question())
+    pages = [await service.search(question(limit=2, page=page)) for page in (1, 2, 3)]
+    shown = [each for page in pages for each in page.passages]
+    assert [each.citation.title for each in shown] == titles(whole)
+    assert [each.rank for each in shown] == [1, 2, 3]
+    assert pages[2].passages == ()
+
+
+async def test_a_page_goes_with_plain_results_only(stores: Stores) -> None:
+    key = await make_key(stores.ledger)
+    async with client_of(application(service_on(stores)), key) as client:
+        body = {"query": QUESTION, "page": 2, "top_k": 1}
+        told = (await client.post("/v1/search", json=body)).json()
+        assert [each["rank"] for each in told["results"]] == [2]
+        assert (told["reranker"], told["relevant"]) == ("late_interaction", None)
+        refused = await client.post("/v1/search", json={**body, "view": "writer"})
+        assert refused.status_code == 422
+        assert "pages are of plain results" in refused.text
