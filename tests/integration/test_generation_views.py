@@ -140,3 +140,16 @@ async def test_the_alias_names_the_active_collection(lite_uri: str) -> None:
 
 def _milvus(uri: str) -> MilvusCollections:
     return MilvusCollections(uri=uri, token=None, settings=MilvusSettings())
+
+
+@pytest.mark.stores
+async def test_a_store_that_cannot_name_the_active_one_goes_without(lite_uri: str) -> None:
+    collections = _milvus(lite_uri)
+    client = MilvusClient(lite_uri)
+    client.create_collection(ALIAS, dimension=8)  # a collection of that name, so no alias
+    await (await collections.open(OLD)).close()
+    await collections.point(OLD)
+    assert client.list_aliases(collection_name(OLD))["aliases"] == []
+    await collections.drop([OLD])
+    client.drop_collection(ALIAS)
+    client.close()
