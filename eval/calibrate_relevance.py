@@ -15,7 +15,7 @@ import argparse
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from cluster.text.languages import detect_language
 from eval.open import open_service
 from eval.sets import Asked, EvalSet, half_of, read_folder, sample
 from rerank.relevance import WEIGHTS, Calibration, Signals
+from rerank.reranker import USUAL_RERANK
 from serve.plan.planner import Question
 from serve.service import Service
 
@@ -147,6 +148,7 @@ async def _ask(service: Service, asked: Asked, *, corpus: EvalSet, own: bool) ->
             deadline_s=PATIENCE_S,
             where=asked.where if own else None,
             channels=("semantic", "keyword"),
+            rerank=replace(USUAL_RERANK, deadline_s=PATIENCE_S),
         )
     )
     return found.relevance.signals if found.relevance is not None else None
@@ -161,7 +163,8 @@ def _rounded(values: Mapping[str, float]) -> dict[str, float]:
 
 
 async def _measured(data_dir: Path, *, names: Sequence[str], limit: int) -> dict[str, Any]:
-    sets = [each for name in names for each in read_folder(data_dir / name)]
+    # One set for each corpus: what a second one asks of the same corpus is no foreign question.
+    sets = [read_folder(data_dir / name)[0] for name in names]
     async with open_service(load_settings()) as service:
         samples = await ask_all(service, sets, limit=limit)
         return {
