@@ -14,6 +14,7 @@ from cluster.model import Generation, Scope
 from cluster.models.hashing import HashingEmbedder
 from cluster.models.open import describe
 from cluster.models.protocols import Embedder
+from cluster.models.token_vectors import pack
 from cluster.settings import EncoderSettings, Settings
 from cluster.stores.live_views import LiveViews
 from cluster.stores.memory.text_index import MemoryTextIndex
@@ -67,12 +68,18 @@ class House:
             active = await tx.generations.active()
             assert active is not None
             texts = [chunk.indexed_text for one in batch for chunk in one.chunks]
-            vectors = HashingEmbedder(active.dim).embed_documents(
+            embedder = HashingEmbedder(active.dim)
+            vectors, tokens = embedder.embed_documents_with_tokens(
                 texts, languages=["en"] * len(texts)
             )
-            made = {vector_key("en", text): row for text, row in zip(texts, vectors, strict=True)}
+            keys = [vector_key("en", text) for text in texts]
+            made = dict(zip(keys, vectors, strict=True))
+            packed = {
+                key: pack(matrix, recipe=embedder.token_recipe)
+                for key, matrix in zip(keys, tokens, strict=True)
+            }
             for fingerprint in {one.revision.fingerprint for one in batch}:
-                await tx.vectors.put(made, fingerprint=fingerprint)
+                await tx.vectors.put(made, fingerprint=fingerprint, tokens=packed)
             await tx.documents.put(batch, now=NOW)
 
     async def shown(self, *batch: Prepared) -> None:
