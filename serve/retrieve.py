@@ -98,21 +98,12 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
     reranked = second if isinstance(second, Reranked) else None
     with timings.stage("judge"):
         judged = judge(plan, found, reranked, fingerprint=sources.counter)
-        relevant = judged is None or judged.enough(plan.rerank.min_relevance)
+        refused = judged is not None and not judged.enough(plan.rerank.min_relevance)
     with timings.stage("select"):
-        blocks = standing(
-            fused,
-            passages=found.passages,
-            reranked=reranked,
-            now=plan.now,
-            exact=plan.exact,
-            times=plan.times,
-            zone=ZoneInfo(plan.zone),
-        )
-        best = _page(plan, blocks)
+        blocks = _standing(plan, found, fused, reranked)
+        best = [] if refused else _page(plan, blocks)
     with timings.stage("cite"):
-        shown = best if relevant else []
-        known = await with_known_copies(plan, sources.ledger, shown)
+        known = await with_known_copies(plan, sources.ledger, best)
         texts = await read_texts(plan, sources.ledger, known)
         chosen = await choose(
             plan,
@@ -139,10 +130,10 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
             *plan.notes,
             *_left_out(plan, found),
             *_notes(reranked),
-            *([told(judged, least=plan.rerank.min_relevance)] if judged and not relevant else []),
+            *([told(judged, least=plan.rerank.min_relevance)] if judged and refused else []),
             *chosen.notes,
         ),
-        relevant=None if judged is None or judged.value is None else relevant,
+        relevant=None if judged is None or judged.value is None else not refused,
         relevance=judged,
         timings_ms=timings.read(),
         reranker=reranked.reranker if reranked else "",
@@ -157,6 +148,20 @@ def _left_out(plan: QueryPlan, found: Candidates) -> tuple[str, ...]:
         editions = ", ".join(found.left_behind)
         notes.append(f"pages that only {editions} has are left out; name the version to see them")
     return tuple(notes)
+
+
+def _standing(
+    plan: QueryPlan, found: Candidates, fused: Sequence[Candidate], reranked: Reranked | None
+) -> list[Block]:
+    return standing(
+        fused,
+        passages=found.passages,
+        reranked=reranked,
+        now=plan.now,
+        exact=plan.exact,
+        times=plan.times,
+        zone=ZoneInfo(plan.zone),
+    )
 
 
 def _page(plan: QueryPlan, blocks: Sequence[Block]) -> list[Block]:
