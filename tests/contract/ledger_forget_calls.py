@@ -20,6 +20,7 @@ from cluster.stores.protocols import (
     Selector,
     Support,
     Tombstone,
+    UsageReport,
 )
 from contract.samples import FINGERPRINT, NOW, chunk_ids, prepared, put, show, vectors_of
 
@@ -199,6 +200,64 @@ class ForgetCallsContract:
         assert not any(counts[1].values())
         assert name not in run.arguments["targets"]
         assert problems == []
+
+    async def test_an_upload_is_scrubbed_with_the_last_that_it_brought(
+        self, ledger: Ledger
+    ) -> None:
+        said = {"name": "box.zip", "title": "What Ann keeps in the box"}
+        await start_run(ledger, **said)
+        one = prepared("a.md", KEPT, origin="upload:/box.zip")
+        other = prepared("b.md", "Beside it.", origin="upload:/box.zip?b")
+        await show(ledger, one, other)
+        named = Needles(names=("upload:/box.zip",))
+        async with ledger.transaction() as tx:
+            await tx.uploads.put(
+                "run-2", "acme", name="box.zip", media_type=None, content=b"x", arguments=said
+            )
+
+            async def scrub(*, uploads: bool) -> dict[str, str]:
+                await tx.forgetting.scrub(
+                    "acme", named, selector=DOCS, run_ids=["run-1"], uploads=uploads
+                )
+                run, _ = await tx.runs.get("acme", "run-1")
+                return dict(run.arguments)
+
+            await tx.forgetting.erase("acme", [document(one)])
+            assert await scrub(uploads=False) == said
+            assert await tx.uploads.waiting() == ["run-2"]
+            await tx.forgetting.erase("acme", [document(other)])
+            assert "title" not in await scrub(uploads=True)
+            assert await tx.uploads.waiting() == []
+
+    async def test_residue_is_found_in_every_place(self, ledger: Ledger) -> None:
+        lost = "file:///home/x/lost.md"
+        one, note = prepared("a.md", "Words."), made_of(prepared("note.md", "A note."), lost)
+        await show(ledger, one, note)
+        await start_run(ledger, targets=lost)
+        problem = ItemProblem(origin=lost, stage="parse", outcome="failed", kind="x", reason="y")
+        used = tuple(chunk_ids(one))
+        artifact = UsageReport(search_id="srch_" + "a" * 20, used=used, artifact=KEPT)
+        async with ledger.transaction() as tx:
+            await tx.runs.add_problems("run-1", [problem])
+            content = f"… {KEPT} …".encode()
+            await tx.uploads.put(
+                "run-2", "acme", name="n", media_type=None, content=content, arguments={}
+            )
+            await tx.usage.report(ACME, artifact, now=NOW)
+
+            async def places(needles: Needles) -> dict[str, int]:
+                found = await tx.forgetting.residue("acme", needles)
+                return {each.place.split(".")[0]: each.rows for each in found}
+
+            assert await places(Needles(names=(lost,), samples=(KEPT,))) == {
+                "lineage": 1,
+                "runs": 1,
+                "run_problems": 1,
+                "uploads": 1,
+                "usage_events": len(used),
+            }
+            of_ids = await places(Needles(ids=(document(one), *used)))
+            assert of_ids.keys() >= {"documents", "outbox", "usage_events"}
 
     async def test_tombstones_are_of_one_key(
         self, ledger: Ledger, key_file: KeyFile, tmp_path: Path

@@ -171,6 +171,12 @@ class OperationsContract:
             count, age = await tx.outbox.lag()
         assert count == 2
         assert timedelta(0) <= age < timedelta(minutes=1)
+        await asyncio.sleep(0.3)
+        await put(ledger, prepared("newer.md"))
+        async with ledger.transaction() as tx:
+            count, older = await tx.outbox.lag()
+        assert count == 4
+        assert age + timedelta(seconds=0.3) <= older < timedelta(minutes=1)
 
     async def test_work_keeps_the_order_of_the_question(self, ledger: Ledger) -> None:
         one = prepared()

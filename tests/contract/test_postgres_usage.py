@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from cluster.model import Scope
 from cluster.settings import PostgresSettings
 from cluster.stores.postgres.ledger import PostgresLedger
+from cluster.stores.postgres.statements import Statements
 from cluster.stores.protocols import Ledger, Needles, Prepared, Selector, Shown, UsageReport
 from contract.postgres import wipe
 from contract.samples import NOW, chunk_ids, prepared, put, show
@@ -79,6 +81,21 @@ async def test_an_answer_counts_as_of_now_only_once_its_write_is_committed(ledge
         async with ledger.transaction() as reader:
             assert await reader.documents.visible(ACME, chunk_ids(one)) == {}
     assert await writes(ledger) > before
+
+
+async def test_a_standing_is_of_one_moment(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    rows = Statements.rows
+
+    async def noted(
+        self: Statements, name: str, parameters: Mapping[str, object]
+    ) -> list[tuple[Any, ...]]:
+        asked.append(name)
+        return await rows(self, name, parameters)
+
+    monkeypatch.setattr(Statements, "rows", noted)
+    await writes(ledger)
+    assert asked == ["standing"]
 
 
 async def test_code_that_does_not_know_of_the_count_counts_too(

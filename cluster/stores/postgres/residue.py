@@ -33,6 +33,11 @@ as a page may be called "index" or as its tenant is. Of very many rows it is qui
 _TEXT = frozenset({"text", "character varying", "character", "name"})
 _JSON = frozenset({"json", "jsonb"})
 
+_ARGUMENTS = """(({0} - %(whose)s::text[])::text LIKE ANY(%(json_patterns)s::text[])
+OR EXISTS (SELECT FROM jsonb_each_text({0} - %(whose)s::text[]) AS said,
+                       string_to_table(said.value, E'\\n') AS line
+           WHERE line = ANY(%(values)s::text[])))"""
+
 Column = tuple[str, str, str]
 """Table, column, type."""
 
@@ -79,7 +84,7 @@ def _condition(table: str, name: str, kind: str) -> sql.Composable | None:
     elif kind in _TEXT:
         form = "({0} = ANY(%(values)s::text[]) OR {0} LIKE ANY(%(patterns)s::text[]))"
     elif kind in _JSON and name == "arguments":
-        form = "(({0} - %(whose)s::text[])::text LIKE ANY(%(json_patterns)s::text[]))"
+        form = _ARGUMENTS
     elif kind in _JSON:
         form = "({0}::text LIKE ANY(%(json_patterns)s::text[]))"
     elif kind == "ARRAY":
