@@ -44,6 +44,8 @@ class House:
     texts: MemoryTextIndex = field(default_factory=MemoryTextIndex)
     clock: Clock = field(default_factory=SystemClock)
     said: list[str] = field(default_factory=list)
+    token_vectors: bool = False
+    """Does `put` write them?"""
 
     def tools(self) -> Tools:
         return Tools(
@@ -79,7 +81,9 @@ class House:
                 for key, matrix in zip(keys, tokens, strict=True)
             }
             for fingerprint in {one.revision.fingerprint for one in batch}:
-                await tx.vectors.put(made, fingerprint=fingerprint, tokens=packed)
+                await tx.vectors.put(
+                    made, fingerprint=fingerprint, tokens=packed if self.token_vectors else None
+                )
             await tx.documents.put(batch, now=NOW)
 
     async def shown(self, *batch: Prepared) -> None:

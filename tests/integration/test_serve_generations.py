@@ -52,7 +52,7 @@ class Encoders:
 
 @pytest.fixture
 async def house() -> AsyncIterator[House]:
-    house = House(MemoryLedger(), MemoryCollections())
+    house = House(MemoryLedger(), MemoryCollections(), token_vectors=True)
     await house.activate(OLD)
     async with house.indexing():
         batch = [document(number, fingerprint=OLD.fingerprint) for number in range(12)]
