@@ -83,6 +83,19 @@ async def test_an_answer_counts_as_of_now_only_once_its_write_is_committed(ledge
     assert await writes(ledger) > before
 
 
+def test_no_column_is_made_for_a_question_or_a_content(module_database_url: str) -> None:
+    with psycopg.connect(module_database_url) as connection:
+        rows = connection.execute(
+            "SELECT column_name FROM information_schema.columns "
+            "WHERE table_schema = 'public' AND table_name LIKE 'usage_%'"
+        )
+        columns = {row[0] for row in rows}
+    assert columns == {
+        *("event_id", "search_id", "chunk_id", "document_id", "tenant", "owner"),
+        *("shown", "kind", "artifact", "reported_at"),
+    }
+
+
 async def test_a_standing_is_of_one_moment(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     rows = Statements.rows

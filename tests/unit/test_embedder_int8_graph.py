@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from tiny_encoder import HIDDEN, PIECES, tiny_model, write_tiny_folder
+from tiny_encoder import CHARMAP, HIDDEN, PIECES, tiny_model, write_tiny_folder
 
-from cluster.models.embedder import padded
+from cluster.model import Vectors
+from cluster.models.embedder import Ids, ModelEmbedder, Prompts, States, padded
 from cluster.models.onnx_forward import OnnxForward
 from cluster.models.onnx_graph import int8_graph
+from cluster.models.tokens import TextTokens
 from cluster.models.torch_forward import TorchForward
+from cluster.models.unigram import unigram_tokenizer
 
 ROWS = [[0, 5, 6, 7, 2], [0, 8, 2], [0, 9, 10, 11, 12, 13, 14, 15, 16, 17, 2], [0, 2]]
 
@@ -49,6 +52,34 @@ def test_states_of_tokens_agree_with_torch_and_with_their_mean(
     assert mean == pytest.approx(pooled, abs=1e-5)
     for near, far in zip(found[mask == 1], expected[mask == 1], strict=True):
         assert near @ far > 0.99 * np.linalg.norm(near) * np.linalg.norm(far)
+
+
+def test_vectors_and_token_vectors_are_made_in_one_pass(int8: OnnxForward) -> None:
+    passes: list[int] = []
+
+    class Counted:
+        def __call__(self, ids: Ids, mask: Ids) -> Vectors:
+            raise AssertionError("a pass for the vectors alone")
+
+        def with_tokens(self, ids: Ids, mask: Ids) -> tuple[Vectors, States]:
+            passes.append(len(ids))
+            return int8.with_tokens(ids, mask)
+
+    embedder = ModelEmbedder(
+        TextTokens(unigram_tokenizer(PIECES, CHARMAP), max_length=24),
+        Counted(),
+        fingerprint="tiny",
+        dim=HIDDEN,
+        prompts=Prompts(query="query: ", document="passage: "),
+        centres=None,
+        batch_tokens=1000,
+        pad_id=1,
+    )
+    texts = ["hello", "hello hello", "abc"]
+    vectors, tokens = embedder.embed_documents_with_tokens(texts, languages=["en"] * 3)
+    assert (vectors.shape, len(tokens)) == ((3, HIDDEN), 3)
+    embedder.encode_queries(texts, languages=["en"] * 3)
+    assert passes == [3, 3]
 
 
 def test_padding_and_company_change_nothing(int8: OnnxForward) -> None:
