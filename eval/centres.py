@@ -2,9 +2,9 @@
 `python -m eval.centres DATA_DIR --out cluster/models/centres/multilingual-e5-small.json`, for
 token vectors with `--tokens` and a name that ends in `.tokens.json`.
 
-Per set and side: the mean of the plain unit vectors of a fixed sample, or of its tokens. Per language: the mean of
-its sets' means, so that each set counts the same whatever its size. `overall`: the mean of the
-languages. The sets are those whose licences allow it; all others stay unseen, to be tested on.
+Per set and side: the mean of the plain unit vectors of a fixed sample, or of its tokens. Per
+language: the mean of its sets' means, so that each set counts the same whatever its size.
+`overall`: the mean of the languages. The sets are those whose licences allow it; all others stay unseen, to be tested on.
 """
 
 from __future__ import annotations

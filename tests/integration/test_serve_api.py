@@ -23,7 +23,7 @@ from serving import (
     service_on,
 )
 
-from cluster.model import Generation, ItemProblem, Turn, Vector
+from cluster.model import EncodedQuery, Generation, ItemProblem, Turn
 from cluster.settings import ServeSettings, Settings
 from cluster.stores.open import Stores
 from serve.api.health import LOOK_TTL_S
@@ -462,7 +462,7 @@ async def test_request_ids_are_kept_or_made(client: httpx.AsyncClient) -> None:
 async def test_too_much_at_once_is_told_to_wait_and_health_still_answers(stores: Stores) -> None:
     opened = asyncio.Event()
 
-    async def slow(question: str, language: str) -> Vector:
+    async def slow(question: str, language: str) -> EncodedQuery:
         await opened.wait()
         return await encode(question, language)
 
@@ -484,7 +484,7 @@ async def test_too_much_at_once_is_told_to_wait_and_health_still_answers(stores:
 
 
 async def test_a_fault_of_ours_is_a_problem_without_details(stores: Stores) -> None:
-    async def faulty(question: str, language: str) -> Vector:
+    async def faulty(question: str, language: str) -> EncodedQuery:
         raise ZeroDivisionError(question)
 
     app = application(service_on(stores, encoder=faulty))
@@ -511,7 +511,7 @@ async def test_readiness_names_what_is_wrong(stores: Stores, client: httpx.Async
 async def test_many_who_ask_for_health_share_one_look(stores: Stores) -> None:
     asked = 0
 
-    async def counted(question: str, language: str) -> Vector:
+    async def counted(question: str, language: str) -> EncodedQuery:
         nonlocal asked
         asked += 1
         return await encode(question, language)
@@ -554,7 +554,7 @@ async def test_without_a_key_no_body_is_read(stores: Stores) -> None:
 async def test_waiting_for_a_place_ends_and_is_counted(stores: Stores) -> None:
     opened = asyncio.Event()
 
-    async def slow(question: str, language: str) -> Vector:
+    async def slow(question: str, language: str) -> EncodedQuery:
         await opened.wait()
         return await encode(question, language)
 
@@ -575,7 +575,7 @@ async def test_waiting_for_a_place_ends_and_is_counted(stores: Stores) -> None:
 
 
 async def test_the_clock_of_a_deadline_runs_while_the_request_waits(stores: Stores) -> None:
-    async def slow(question: str, language: str) -> Vector:
+    async def slow(question: str, language: str) -> EncodedQuery:
         await asyncio.sleep(0.6)
         return await encode(question, language)
 

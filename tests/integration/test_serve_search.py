@@ -28,7 +28,7 @@ from cluster.errors import StoreUnavailable
 from cluster.filters import Filter
 from cluster.ids import sha256_hex
 from cluster.indexer import Indexer
-from cluster.model import Metadata, Scope, Turn, Vector
+from cluster.model import EncodedQuery, Metadata, Scope, Turn
 from cluster.settings import ServeSettings, Settings
 from cluster.stores.memory.text_index import MemoryTextIndex
 from cluster.stores.open import Stores
@@ -260,7 +260,7 @@ class BrokenTexts(MemoryTextIndex):
         raise StoreUnavailable("text index", "connection refused")
 
 
-async def broken_encoder(question: str, language: str) -> Vector:
+async def broken_encoder(question: str, language: str) -> EncodedQuery:
     raise StoreUnavailable("encoder", "gone")
 
 
