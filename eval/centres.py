@@ -4,7 +4,8 @@ token vectors with `--tokens` and a name that ends in `.tokens.json`.
 
 Per set and side: the mean of the plain unit vectors of a fixed sample, or of its tokens. Per
 language: the mean of its sets' means, so that each set counts the same whatever its size.
-`overall`: the mean of the languages. The sets are those whose licences allow it; all others stay unseen, to be tested on.
+`overall`: the mean of the languages. The sets are those whose licences allow it; all others
+stay unseen, to be tested on.
 """
 
 from __future__ import annotations
