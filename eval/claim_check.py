@@ -1,6 +1,6 @@
 """How many claims of known truth does `POST /v1/verify` judge right?
 
-    python -m eval.claims [--data ../shared/data/versioned_docs] [--count 300] [--seed N]
+    python -m eval.claim_check [--data ../shared/data/versioned_docs] [--count 300] [--seed N]
 
 The pages are ingested into a tenant of their own. Each run makes new claims; its seed is told, so
 that it can be done again. A wrong claim that is called supported is worse than any other error
@@ -153,3 +153,7 @@ def _write(path: Path, claims: Sequence[Claim], verdicts: Verdicts) -> None:
         for claim, verdict in zip(claims, verdicts, strict=True):
             file.write(json.dumps({**asdict(claim), "verdict": verdict}, ensure_ascii=False))
             file.write("\n")
+
+
+if __name__ == "__main__":
+    main()

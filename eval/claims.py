@@ -272,9 +272,3 @@ def _numeric(fact: DefaultFact) -> bool:
 
 def _is_number(value: str) -> bool:
     return regex.fullmatch(r"\d+(?:\.\d+)?", value) is not None
-
-
-if __name__ == "__main__":
-    from eval.claim_check import main
-
-    main()
