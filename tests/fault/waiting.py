@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable
 
@@ -14,8 +15,9 @@ from cluster.stores.open import Stores
 from cluster.stores.protocols import Ledger, Prepared, Transaction
 from fault.houses import House, Surroundings, opened
 
-AWAY_S = 1.5
-"""How long a store is away."""
+AWAY_S = float(os.environ.get("PALIMPSEST_TEST_AWAY_S", "1.5"))
+"""How long a store is away; a moment is enough for every run, `PALIMPSEST_TEST_AWAY_S=30` for
+those who want to see it wait."""
 
 BACK_WITHIN_S = 30.0
 
