@@ -23,6 +23,7 @@ from cluster.ids import digest
 from cluster.stores.protocols import Ledger, Standing
 from serve.plan.plan import QueryPlan
 from serve.retrieve import Retrieved
+from serve.tasks import log_failure
 
 BUCKET_S = 60
 """Two moments of asking within the same minute count as one: bonuses for what is new follow
@@ -143,7 +144,8 @@ class QueryCache:
     @asynccontextmanager
     async def running(self, ledger: Ledger) -> AsyncIterator[None]:
         """Sweeps while the block lasts."""
-        task = asyncio.create_task(self._run(ledger))
+        task = asyncio.create_task(self._run(ledger), name="the check of kept answers")
+        task.add_done_callback(log_failure)
         try:
             yield
         finally:

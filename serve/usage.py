@@ -19,6 +19,7 @@ from cluster.stores.protocols import Ledger, Shown
 from rerank.citations import CitedPassage
 from serve.metrics import Metrics
 from serve.retrieve import Retrieved
+from serve.tasks import log_failure
 
 CAPACITY = 20_000
 """Passages that wait at most."""
@@ -77,7 +78,8 @@ class ShownCounter:
     async def running(self) -> AsyncIterator[None]:
         """Counts while the block lasts; what waits at its end is still written."""
         self._running = True
-        task = asyncio.create_task(self._run())
+        task = asyncio.create_task(self._run(), name="the count of shown passages")
+        task.add_done_callback(log_failure)
         try:
             yield
         finally:
