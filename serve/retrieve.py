@@ -103,7 +103,7 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
         blocks = _standing(plan, found, fused, reranked)
         best = [] if refused else _page(plan, blocks)
     with timings.stage("cite"):
-        known = await with_known_copies(plan, sources.ledger, best)
+        known, unknown = await with_known_copies(plan, sources.ledger, best)
         texts = await read_texts(plan, sources.ledger, known)
         chosen = await choose(
             plan,
@@ -124,6 +124,7 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
         failures=(
             *found.failures,
             *([second] if isinstance(second, ChannelFailure) else []),
+            *unknown,
             *texts.failures,
         ),
         notes=(
