@@ -8,6 +8,7 @@ that is going on. The first one's failure is the answer's; the others' are told 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -36,10 +37,16 @@ from serve.context import (
 from serve.context_parts import STANDING_TAGS, Label, label_of
 from serve.counting import CountTokens
 from serve.plan.plan import QueryPlan
+from serve.plan.planner import Question
 from serve.retrieve import Retrieved
 from serve.service import Service
+from serve.tasks import ended_with
 
 MAX_STANDING = 20
+SHARE_OF_OTHERS = 0.5
+"""Of the time that is left, what the second and the third look may take: one that hangs must not
+cost the answer of the first."""
+
 LATE = "did not answer in time"
 MAX_SESSION_TURNS = 12
 
@@ -60,40 +67,58 @@ class Context:
 
 async def context_for(
     service: Service,
-    plan: QueryPlan,
+    question: Question | QueryPlan,
     *,
     constraints: Sequence[str] = (),
     session: str | None = None,
     passed_s: float = 0.0,
 ) -> Context:
-    """`plan.selection` has the budget. Errors as of `Service.search`; `ModelError` when no
+    """Its `selection` has the budget. Errors as of `Service.search`; `ModelError` when no
     encoder can count."""
+    started = time.perf_counter()
+    try:
+        async with asyncio.timeout(question.deadline_s - passed_s):
+            plan = await service.plan(question)
+            passed_s += time.perf_counter() - started
+            return await _context(
+                service, plan, constraints=constraints, session=session, passed_s=passed_s
+            )
+    except TimeoutError as error:
+        limit_ms = round(question.deadline_s * 1000)
+        raise DeadlineExceeded(
+            f"no context within {limit_ms} ms; retry, or allow more with deadline_ms"
+        ) from error
+
+
+async def _context(
+    service: Service,
+    plan: QueryPlan,
+    *,
+    constraints: Sequence[str],
+    session: str | None,
+    passed_s: float,
+) -> Context:
     selection = plan.selection
     if selection.budget_tokens is None or selection.room_tokens is None:
         raise InvalidRequest("a context needs a budget of tokens")
     count = service.generations.searched.count
     if count is None:
         raise ModelError("this encoder cannot count tokens, so no context fits a budget exactly")
-    try:
-        async with asyncio.timeout(plan.deadline_s - passed_s):
-            found, standing, said = await asyncio.gather(
-                service.search(plan, passed_s=passed_s),
-                _standing(service, plan, passed_s=passed_s),
-                _said(service, plan, session=session, passed_s=passed_s),
-            )
-            others = [*standing[0], *said[0]]
-            labelled = _labelled([*others, *found.passages], session=session)
-            made, tokens = await assemble(
-                pieces_of(labelled, constraints=constraints),
-                count=count,
-                room_tokens=selection.room_tokens,
-                language=plan.language,
-            )
-    except TimeoutError as error:
-        limit_ms = round(plan.deadline_s * 1000)
-        raise DeadlineExceeded(
-            f"no context within {limit_ms} ms; retry, or allow more with deadline_ms"
-        ) from error
+    within_s = SHARE_OF_OTHERS * (plan.deadline_s - passed_s)
+    looks = (
+        asyncio.create_task(service.search(plan, passed_s=passed_s)),
+        asyncio.create_task(_standing(service, plan, within_s=within_s)),
+        asyncio.create_task(_said(service, plan, session=session, within_s=within_s)),
+    )
+    async with ended_with(*looks):
+        found, standing, said = await asyncio.gather(*looks)
+    labelled = _labelled([*standing[0], *said[0], *found.passages], session=session)
+    made, tokens = await assemble(
+        pieces_of(labelled, constraints=constraints),
+        count=count,
+        room_tokens=selection.room_tokens,
+        language=plan.language,
+    )
     return Context(
         assembled=made,
         tokens=tokens,
@@ -127,12 +152,12 @@ def _labelled(
 
 
 async def _standing(
-    service: Service, plan: QueryPlan, *, passed_s: float
+    service: Service, plan: QueryPlan, *, within_s: float
 ) -> tuple[tuple[CitedPassage, ...], tuple[ChannelFailure, ...]]:
     """Whatever the question's filters and versions are; nearest to the question first."""
     searched = service.generations.searched
     try:
-        async with asyncio.timeout(plan.deadline_s - passed_s):
+        async with asyncio.timeout(within_s):
             query = await searched.encode(plan.query, plan.language)
             near = await searched.index.search(
                 query.vector, scope=plan.scope, where=In("tags", STANDING_TAGS), limit=MAX_STANDING
@@ -149,14 +174,14 @@ async def _standing(
 
 
 async def _said(
-    service: Service, plan: QueryPlan, *, session: str | None, passed_s: float
+    service: Service, plan: QueryPlan, *, session: str | None, within_s: float
 ) -> tuple[tuple[CitedPassage, ...], tuple[ChannelFailure, ...]]:
     """In the order in which it was said."""
     if session is None:
         return (), ()
     ledger = service.ledger
     try:
-        async with asyncio.timeout(plan.deadline_s - passed_s):
+        async with asyncio.timeout(within_s):
             async with ledger.transaction() as tx:
                 last = await tx.documents.recent(
                     plan.scope, where=Eq("session", session), limit=MAX_SESSION_TURNS

@@ -14,6 +14,7 @@ from serve.plan.plan import QueryPlan
 from serve.plan.planner import Question
 from serve.retrieve import Retrieved
 from serve.service import Service
+from serve.tasks import ended_with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +38,7 @@ async def view(
     """`claims` are a reviewer's; without any, the question is the claim."""
     wanted = question.selection.view
     if wanted == "writer":
-        plan = await service.plan(question)
-        context = await context_for(service, plan, passed_s=passed_s)
+        context = await context_for(service, question, passed_s=passed_s)
         return Viewed(found=context.found, context=context)
     if wanted == "reviewer":
         return await _reviewed(service, question, claims=claims, passed_s=passed_s)
@@ -53,7 +53,9 @@ async def _reviewed(
     service: Service, question: Question | QueryPlan, *, claims: Sequence[str], passed_s: float
 ) -> Viewed:
     asked = [_about(question, claim) for claim in claims] or [question]
-    answers = await asyncio.gather(*(service.search(one, passed_s=passed_s) for one in asked))
+    searches = [asyncio.create_task(service.search(one, passed_s=passed_s)) for one in asked]
+    async with ended_with(*searches):
+        answers = await asyncio.gather(*searches)
     evidence = tuple(_evidence(answer) for answer in answers)
     return Viewed(found=_together(answers), evidence=evidence)
 

@@ -45,7 +45,7 @@ async def context(
     )
     made = await context_for(
         service,
-        await service.plan(question),
+        question,
         constraints=[text.strip() for text in body.constraints],
         session=body.session,
         passed_s=passed_s(request),
