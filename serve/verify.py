@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from cluster.errors import DeadlineExceeded, StoreUnavailable
+from cluster.errors import DeadlineExceeded, StoreError
 from cluster.filters import Filter
 from cluster.model import Scope
 from cluster.text.versions import LATEST, same_version, version_key
@@ -25,6 +25,7 @@ from serve.plan.planner import Question
 from serve.plan.versions import KnownEdition
 from serve.retrieve import Retrieved
 from serve.service import Service
+from serve.tasks import ended_with
 
 PASSAGES = 12
 AT_ONCE = 4
@@ -111,19 +112,29 @@ class Asking:
 async def verify(
     service: Service, claims: Sequence[ToCheck], asking: Asking, *, passed_s: float = 0.0
 ) -> tuple[Checked, ...]:
-    """One for each claim, in order. What cannot be checked in time is `unchecked`. Raises what
-    the search raises when no claim could be checked because of it."""
-    checking = _Checking(
-        service=service,
-        asking=asking,
-        known=tuple(await service.editions.get(asking.scope)),
-        ends=time.monotonic() + asking.deadline_s - passed_s - SPARE_S,
-    )
-    looked = await asyncio.gather(*(checking.look(each) for each in claims))
+    """One for each claim, in order. What cannot be checked, or not in time, is `unchecked`.
+    Raises a store's error when no claim could be checked because of it."""
+    ends = time.monotonic() + asking.deadline_s - passed_s - SPARE_S
+    known = await _editions(service, asking.scope, ends=ends)
+    checking = _Checking(service=service, asking=asking, known=known, ends=ends)
+    looks = [asyncio.create_task(checking.look(each)) for each in claims]
+    async with ended_with(*looks):
+        looked = await asyncio.gather(*looks)
     failures = [each.error for each in looked if each.error is not None]
-    if failures and len(failures) == len(looked) and isinstance(failures[0], StoreUnavailable):
+    if failures and len(failures) == len(looked) and isinstance(failures[0], StoreError):
         raise failures[0]
-    return tuple(await asyncio.gather(*(checking.finish(each) for each in looked)))
+    ending = [asyncio.create_task(checking.finish(each)) for each in looked]
+    async with ended_with(*ending):
+        return tuple(await asyncio.gather(*ending))
+
+
+async def _editions(service: Service, scope: Scope, *, ends: float) -> tuple[KnownEdition, ...]:
+    """None when they do not come in time: then no time is left for any claim, and each says so."""
+    try:
+        async with asyncio.timeout(ends - time.monotonic()):
+            return tuple(await service.editions.get(scope))
+    except TimeoutError:
+        return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +154,7 @@ class _Looked:
     claim: Claim
     judged: tuple[tuple[Judgement, _Read], ...] = ()
     quote: QuoteCheck | None = None
-    error: DeadlineExceeded | StoreUnavailable | None = None
+    error: DeadlineExceeded | StoreError | None = None
 
 
 class _Checking:
@@ -165,7 +176,7 @@ class _Checking:
         except TimeoutError:
             error = DeadlineExceeded("the time ran out before this claim was looked at")
             return _Looked(asked=asked, claim=claim, error=error)
-        except (DeadlineExceeded, StoreUnavailable) as error:
+        except (DeadlineExceeded, StoreError) as error:
             return _Looked(asked=asked, claim=claim, error=error)
 
     async def _looked(self, asked: ToCheck, claim: Claim) -> _Looked:
@@ -188,8 +199,10 @@ class _Checking:
         try:
             async with asyncio.timeout(self._left_s()), self._places:
                 only_in = await self._elsewhere(looked.claim, looked.judged)
-        except (TimeoutError, DeadlineExceeded, StoreUnavailable):
+        except (TimeoutError, DeadlineExceeded):
             notes.append("there was no time to look at other versions")
+        except StoreError as error:
+            notes.append(f"other versions were not looked at: {error}")
         return _checked(looked, judgement, only_in, notes)
 
     async def _read(self, question: str, version: str, *, named: bool = False) -> _Read:
