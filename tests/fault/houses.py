@@ -20,7 +20,13 @@ from serving import DIM, application, client_of, fill, make_key, prepared, servi
 from cluster.clock import SystemClock
 from cluster.indexer import Indexer
 from cluster.model import Generation
-from cluster.settings import MilvusSettings, PostgresSettings, Settings, TextIndexSettings
+from cluster.settings import (
+    MilvusSettings,
+    PostgresSettings,
+    ServeSettings,
+    Settings,
+    TextIndexSettings,
+)
 from cluster.stores.elasticsearch.index import ElasticsearchTextIndex
 from cluster.stores.milvus.index import MilvusVectorIndex
 from cluster.stores.open import Stores
@@ -31,6 +37,9 @@ from fault.tcp_proxy import TcpProxy, tcp_proxy
 
 QUESTION = "How long are access tokens valid?"
 ANSWER = "Access tokens are valid for 30 minutes."
+
+FORGETFUL = Settings(serve=ServeSettings(query_cache_entries=0))
+"""A kept answer needs no store, so that nothing would be seen of one that is away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +130,7 @@ def surroundings(direct: Addresses, folder: Path) -> Iterator[Surroundings]:
 
 
 @asynccontextmanager
-async def house_of(
-    around: Surroundings, *, settings: Settings | None = None
-) -> AsyncIterator[House]:
+async def house_of(around: Surroundings, *, settings: Settings = FORGETFUL) -> AsyncIterator[House]:
     stores = await opened(around, around.behind)
     try:
         key = await make_key(stores.ledger, role="write")
