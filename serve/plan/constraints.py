@@ -55,13 +55,15 @@ _LANGUAGES_EN = named(LANGUAGE_WORDS, side=0, prefix="en")
 _LANGUAGES_ZH = named(LANGUAGE_WORDS, side=1, prefix="zh")
 _FLAGS = regex.VERBOSE | regex.IGNORECASE
 
-_LEAD_EN = r"""(?:^\s*|(?<=[,;:.?!(\u2014-]\s*)
-    |(?<=\b(?:please|use|using|search|searching|answer|show|with|from|in|at|me|and|but|the)\s+))"""
+_LEAD_EN = r"""(?:^\s*|(?<=[,;:.?!(\u2014-]\s{0,4})
+    |(?<=\b(?:please|use|using|search|searching|answer|show|with|from|in|at|me|and|but|the)
+        \s{1,4}))"""
 _CLOSE_EN = r"(?=\s*(?:please\b|[,;:.?!()]|$))"
 _LEAD_ZH = r"(?:^\s*|(?<=[,，。；;：:！？!?、\s（(])|(?<=请|我|我们|麻烦|帮忙|必须|而且|并且|但))"
 _CLOSE_ZH = r"(?!\s*(?:吗|么|的[人用]))"
 """A demand is made of us: it begins a clause, or follows what is said to us. "Does the crawler
-read only blogs?" asks about a crawler."""
+read only blogs?" asks about a crawler. What looks back sees few blanks: each place in a long run
+of them would look back to its start."""
 
 _ONLY_EN = r"""(?:only|solely|exclusively|nothing\s+but|(?:restrict(?:ed)?|limit(?:ed)?)\s+to)
     (?:\s+(?:use|using|in|from|at|search|show|consult|cite|quote|trust|look|the|our|your))*\s+"""
@@ -81,7 +83,7 @@ _DEMANDED_TYPE = regex.compile(
     _FLAGS,
 )
 _MENTIONED_TYPE = regex.compile(
-    rf"""(?:^|(?<=[,;.?!，；。？！]\s*))\s*(?:
+    rf"""(?:^|(?<=[,;.?!，；。？！]\s{{0,4}}))\s*(?:
             (?:according\s+to|from|in|(?:as\s+)?per|based\s+on|looking\s+(?:at|in))\s+(?:the|our)\s+
                 (?:{_TYPES_EN})\s*(?:,|(?=[\p{{Han}}]))
            |(?:根据|按照|依据|从|在)?(?:{_TYPES_ZH})(?:里面?|中|上|显示|来看|的说法)(?:说|提到|写)?\s*[,，]?
@@ -103,7 +105,7 @@ _LANGUAGE = regex.compile(
             \s+{MATERIAL_EN}{_END}
        |{_EDGE}{MATERIAL_EN}\s+(?:written\s+)?in\s+(?:{_LANGUAGES_EN})(?=[?!.,？！。，]|\s*$)
        |(?:用|从|在|查|找|看|根据|参考)(?:{_LANGUAGES_ZH})(?:版)?的?{MATERIAL_ZH}(?:里面?|中)?
-       |(?:^|(?<=[,，。？?！!]\s*))(?:{_LANGUAGES_ZH}){MATERIAL_ZH}(?:里面?|中|(?=[,，。？?！!]?\s*$))""",
+       |(?:^|(?<=[,，。？?！!]\s{{0,4}}))(?:{_LANGUAGES_ZH}){MATERIAL_ZH}(?:里面?|中|(?=[,，。？?！!]?\s*$))""",
     _FLAGS,
 )
 _NAME_EN = r"(?P<name>\p{Lu}[\p{L}'\u2019.-]*(?:\s+\p{Lu}[\p{L}'\u2019.-]*){0,3})"
@@ -124,7 +126,7 @@ _TAG = regex.compile(
     _FLAGS,
 )
 _VALID = regex.compile(
-    r"\s*(?:里|时|底|末)?\s*(?:仍|仍然|依然|还|依旧)(?:有效|适用|可用|成立)(?:的)?"
+    r"(?:\s*(?:里|时|底|末))?\s*(?:仍|仍然|依然|还|依旧)(?:有效|适用|可用|成立)(?:的)?"
 )
 _VALID_EN = regex.compile(
     r"(?:\bstill\s+)?\b(?:valid|in\s+force|applicable)\s+(?:(?:in|on|at)\s+)?$", regex.IGNORECASE

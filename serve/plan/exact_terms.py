@@ -99,7 +99,7 @@ _NAME = regex.compile(
 )
 _CODE_LIKE = regex.compile(r"_|\(\)$|=|::|->|^-|^@|\p{L}\d*\.[\p{L}_]")
 _ABBREVIATION = regex.compile(r"(?:\p{L}\.)+\p{L}?|e\.g|i\.e|etc|vs|\p{L}+\.(?:com|org|net|io|cn)")
-_TRAILING = regex.compile(r"[\s.,;:!?。、]+$")
+_TRAILING = " .,;:!?。、"
 _SENTENCE_END = regex.compile(r"(?:^|[.!?:;。！？：；]\s)\s*$")
 _POSSESSIVE = regex.compile(r"['\u2019]s?$")
 _CODE_IN_MARKS = regex.compile(r"[\p{Latin}\d_.:\-=@/()>*\[\]]+")
@@ -117,7 +117,7 @@ def exact_terms(question: str) -> tuple[ExactTerm, ...]:
     found: dict[str, ExactTerm] = {}
     for piece in sorted(_pieces(question), key=lambda each: each.start):
         text = " ".join(piece.text.split())
-        text = _TRAILING.sub("", text) if piece.kind == "quoted" else text
+        text = text.rstrip(_TRAILING) if piece.kind == "quoted" else text
         if MIN_QUOTED_CHARS <= len(text) <= MAX_EXACT_CHARS and len(found) < MAX_EXACT:
             term = ExactTerm(text=text, kind=piece.kind, bonus=BONUSES[piece.kind])
             found.setdefault(text.casefold(), term)

@@ -43,11 +43,11 @@ _VERSION = regex.compile(
      |(?P<v>{_START}v\.?\s?)
      |{_START})
     (?P<number>{_NUMBER})(?![\p{{Latin}}\d_%]|\.\d)
-    (?P<tail>\s*(?:版本?)?\s*(?P<later>(?:及|和|或)?(?:以来|以后|之后)|[及或](?:以上|更高)|起|开始)
-       |\s*(?:版本?)?\s*(?P<earlier>(?:及|和|或)?(?:之前|以前)|[及或](?:以下|更低))
+    (?P<tail>\s*(?:版本?\s*)?(?P<later>(?:及|和|或)?(?:以来|以后|之后)|[及或](?:以上|更高)|起|开始)
+       |\s*(?:版本?\s*)?(?P<earlier>(?:及|和|或)?(?:之前|以前)|[及或](?:以下|更低))
        |\s*(?P<later>(?:and|or)\ (?:later|newer|above|up)|onwards?|\+(?!\d))
        |\s*(?P<earlier>(?:and|or)\ (?:earlier|older|below))
-       |\s*(?:版本?|(?:版本?)?\s*(?:中|里|里面|下|上)))?
+       |\s*(?:版本?|(?:版本?\s*)?(?:中|里|里面|下|上)))?
     (?P<unit>\s*(?:%|ms|s|seconds?|minutes?|hours?|days?|weeks?|months?|years?|[kmgt]i?b|
        times|percent|dollars?|euros?|usd|eur|cny|yuan|radians?|degrees?|points?|pixels?|px|
        (?:requests?|queries|rows?|tokens?)\s+(?:per|a)|[mck]?m|met(?:er|re)s?|miles?|k?g|
