@@ -8,8 +8,11 @@ from cluster.model import ChannelFailure
 from cluster.stores.drift import DriftReport
 from cluster.stores.protocols import Ledger, Rebuild
 
-CHANNELS: Mapping[str, str] = {"text": "keyword", "vectors": "semantic"}
-"""Store -> the channel that searches it."""
+CHANNELS: Mapping[str, tuple[str, ...]] = {
+    "text": ("keyword", "facts", "time_range"),
+    "vectors": ("semantic",),
+}
+"""Store -> the channels that search it."""
 
 
 async def refilling(ledger: Ledger) -> tuple[ChannelFailure, ...]:
@@ -20,9 +23,9 @@ async def refilling(ledger: Ledger) -> tuple[ChannelFailure, ...]:
     if rebuild is None:
         return ()
     return tuple(
-        ChannelFailure(channel=CHANNELS[store], reason=_reason(rebuild))
+        ChannelFailure(channel=channel, reason=_reason(rebuild))
         for store in rebuild.refills
-        if store in CHANNELS
+        for channel in CHANNELS.get(store, ())
     )
 
 

@@ -13,7 +13,7 @@ from cluster.stores.drift import KINDS, DriftReport, StoreDrift
 from lifecycle.rebuild import begin_rebuild
 from serve.metrics import Metrics
 from serve.plan.planner import Question
-from serve.refilling import gauges
+from serve.refilling import gauges, refilling
 from serve.service import build_service
 
 QUESTION = Question(
@@ -44,6 +44,13 @@ async def test_each_channel_of_an_index_that_is_filled_again_is_named() -> None:
     ((channel, reason),) = await failures("vectors")
     assert (channel, "filled again, 0 % so far" in reason) == ("semantic", True)
     assert [name for name, _ in await failures("text", "vectors")] == ["keyword", "semantic"]
+
+
+async def test_every_channel_that_searches_the_index_of_words_is_named() -> None:
+    ledger = memory_stores().ledger
+    await begin_rebuild(ledger, refills=("text", "other"), now=NOW)
+    named = [one.channel for one in await refilling(ledger)]
+    assert named == ["keyword", "facts", "time_range"]
 
 
 def test_gauges() -> None:
