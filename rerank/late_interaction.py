@@ -81,7 +81,7 @@ def rank_by_tokens(
             for at, each in enumerate(pool)
         },
         evidence=evidence_of(found),
-        note=_told(int(np.isnan(similarity).sum()), len(pool)),
+        note=_told(int((lengths == 0).sum()), len(pool)),
     )
 
 

@@ -174,6 +174,23 @@ def test_a_cosine_stands_in_where_token_vectors_are_missing() -> None:
     assert scores == pytest.approx(expected)
 
 
+def test_the_note_counts_passages_without_vectors_whatever_the_question_has() -> None:
+    pool = [Pooled(passage=passage(name), fused=1, keyword=0.0, cosine=0.5) for name in "abc"]
+    nothing = EncodedQuery(
+        vector=np.array([1, 0], dtype=np.float32),
+        tokens=np.empty((0, 2), dtype=np.float32),
+        spans=(),
+    )
+    rows = np.array([[0.6, 0.8]] * 2, dtype=np.float32)
+    notes = [
+        rank_by_tokens(ASKED, pool, question=nothing, rows=rows, lengths=np.array(lengths)).note
+        for lengths in ([1, 1, 0], [1, 0, 1], [0, 2, 0])
+    ]
+    assert [note[:6] for note in notes] == ["1 of 3", "1 of 3", "2 of 3"]
+    whole = np.array([1, 1])
+    assert not rank_by_tokens(ASKED, pool[:2], question=nothing, rows=rows, lengths=whole).note
+
+
 def test_tokens_that_the_pool_answers_unequally_count_more() -> None:
     found = np.array([[0.9, 0.5], [0.3, 0.5], [0.3, 0.5], [np.nan, np.nan]], dtype=np.float32)
     assert means(found)[:3].tolist() == pytest.approx([0.9, 0.3, 0.3])
