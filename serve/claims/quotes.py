@@ -15,6 +15,7 @@ NEAR = 0.6
 
 MAX_SENTENCES = 400
 _PIECE = regex.compile(r"\p{Han}|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]")
+_MARKS = "*_`~"
 _ALIKE = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " "})
 
 
@@ -40,14 +41,14 @@ class Nearest:
 
 
 def find_quote(quote: str, text: str) -> Found | None:
-    """White space and the shape of quotation marks do not count."""
+    """White space and the shape of quotation marks do not count; where marks of markup are
+    passed over, those of the quotation are none of its words."""
     pieces = _PIECE.findall(quote.translate(_ALIKE))
-    if not pieces:
-        return None
     alike = text.translate(_ALIKE)
-    for between, exact in ((r"\s*", True), (r"[\s*_`~]*", False)):
-        pattern = between.join(regex.escape(piece) for piece in pieces)
-        match = regex.search(pattern, alike)
+    words = [word for piece in pieces if (word := piece.lstrip(_MARKS))]
+    for between, wanted, exact in ((r"\s*+", pieces, True), (r"[\s*_`~]*+", words, False)):
+        pattern = between.join(regex.escape(piece) for piece in wanted)
+        match = regex.search(pattern, alike) if wanted else None
         if match is not None:
             return Found(start=match.start(), end=match.end(), exact=exact)
     return None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from serve.claims.conditions import clauses_for, holding
 from serve.claims.judge import Evidence, Judgement, judge
+from serve.claims.quotes import find_quote
 from serve.claims.reading import read_claim
 from serve.claims.splitting import claims_in
 from serve.claims.units import outline, read_units
@@ -238,3 +241,31 @@ def test_a_text_is_split_into_what_it_states() -> None:
         "失败会告警。",
         "One more thing.",
     )
+
+
+@pytest.mark.parametrize("quote", ["* * * * * * c", "a " + "_ " * 40 + "c", "~`" * 60 + " c"])
+def test_a_quote_of_marks_is_looked_for_once_at_each_place(quote: str) -> None:
+    started = time.process_time()
+    assert find_quote(quote, "*" * 700 + "a" + "_" * 700 + "`~" * 700) is None
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "said", "exact"),
+    [
+        ("keeps a * b", "It keeps a * b.", "keeps a * b", True),
+        ("the *lease* lasts", "Here the **lease** lasts.", "the **lease** lasts", False),
+        ("the lease lasts", "Here the **lease** lasts.", "the **lease** lasts", False),
+        ("the _lease", "Here **the** _lease lasts.", "the** _lease", False),
+        ("a_b  is", "So a_b is.", "a_b is", True),
+    ],
+)
+def test_a_quote_is_found_through_marks(quote: str, text: str, said: str, exact: bool) -> None:
+    found = find_quote(quote, text)
+    assert found is not None
+    assert (text[found.start : found.end], found.exact) == (said, exact)
+
+
+@pytest.mark.parametrize("quote", ["", "  ", "***"])
+def test_what_says_nothing_is_no_quote(quote: str) -> None:
+    assert find_quote(quote, "a text of **words**") is None
