@@ -69,7 +69,7 @@ class SelectionPlan:
     budget_tokens: Annotated[int, Field(ge=MIN_BUDGET, le=MAX_BUDGET)] | None = None
     reserve: Annotated[float, Field(ge=0, lt=1)] = 0.3
     overhead_tokens: Count = 0
-    known_copies: Count = 5
+    known_copies: Annotated[int, Field(ge=0, le=20)] = 5
     quotas: Annotated[tuple[Quota, ...], Field(max_length=8)] = ()
     dynamic: DynamicTopK | None = None
     diversity: Share = 0.0

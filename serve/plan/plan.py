@@ -18,6 +18,7 @@ from pydantic import (
     with_config,
 )
 
+from cluster.errors import InvalidRequest
 from cluster.model import Scope, StoredPassage
 from cluster.text.terms import MAX_QUERY_TERMS, QueryTerm
 from rerank.fusion import FusionMethod
@@ -29,6 +30,7 @@ from serve.plan.constraints import MAX_CONSTRAINTS, Constraint
 from serve.plan.filter_json import PlanFilter
 from serve.plan.moment import Moment
 from serve.plan.time_mention import TimeMention
+from serve.plan.times import zone_named
 
 MAX_CHANNELS = 16
 MAX_KINDS = 8
@@ -39,6 +41,8 @@ MAX_PAGE = 50
 MAX_DEADLINE_S = 60.0
 MAX_WEIGHT = 1000.0
 MAX_TEXT_CHARS = 10_000
+MAX_NAMES = 256
+MAX_NOTES = 64
 
 
 def _weighed(terms: tuple[QueryTerm, ...]) -> tuple[QueryTerm, ...]:
@@ -48,11 +52,19 @@ def _weighed(terms: tuple[QueryTerm, ...]) -> tuple[QueryTerm, ...]:
     return terms
 
 
+def _known_zone(name: str) -> str:
+    try:
+        return zone_named(name).key
+    except InvalidRequest as error:
+        raise ValueError(str(error)) from error
+
+
 Weight = Annotated[float, Field(ge=0, le=MAX_WEIGHT)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Terms = Annotated[
     tuple[QueryTerm, ...], Field(max_length=MAX_QUERY_TERMS), AfterValidator(_weighed)
 ]
+Names = Annotated[tuple[str, ...], Field(max_length=MAX_NAMES)]
 
 
 Intent = Literal[
@@ -86,8 +98,8 @@ class ProductEditions:
     """Of the product with any of these `names` (none: of everything) the `chosen` editions
     (none: the newest)."""
 
-    names: tuple[str, ...] = ()
-    chosen: tuple[str, ...] = ()
+    names: Names = ()
+    chosen: Names = ()
 
     def admit(self, passage: StoredPassage) -> bool:
         if self.names and passage.metadata.product not in self.names:
@@ -102,13 +114,13 @@ class Editions:
     `parts` the same by product, `product` the first that is named. `current`: of each product
     with several editions the newest, where only the newest answer."""
 
-    asked: tuple[str, ...] = ()
-    chosen: tuple[str, ...] = ()
+    asked: Names = ()
+    chosen: Names = ()
     product: str | None = None
-    parts: tuple[ProductEditions, ...] = ()
+    parts: Annotated[tuple[ProductEditions, ...], Field(max_length=MAX_NAMES)] = ()
     newest_only: bool = False
     collapse: bool = False
-    current: tuple[ProductEditions, ...] = ()
+    current: Annotated[tuple[ProductEditions, ...], Field(max_length=MAX_NAMES)] = ()
 
     def admit(self, passage: StoredPassage) -> bool:
         if self.newest_only:
@@ -152,14 +164,14 @@ class QueryPlan:
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)]
     deadline_s: Annotated[float, Field(ge=0.02, le=MAX_DEADLINE_S)]
     now: Moment
-    zone: str = "UTC"
+    zone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
     times: Annotated[tuple[TimeMention, ...], Field(max_length=MAX_TIMES)] = ()
     exact: Annotated[tuple[ExactTerm, ...], Field(max_length=MAX_EXACT)] = ()
     constraints: Annotated[tuple[Constraint, ...], Field(max_length=MAX_CONSTRAINTS)] = ()
     about: str = ""
     intents: Annotated[tuple[Intent, ...], Field(min_length=1, max_length=16)] = ("fact",)
     kinds: Annotated[tuple[KindBudget, ...], Field(max_length=MAX_KINDS)] = ()
-    notes: tuple[str, ...] = ()
+    notes: Annotated[tuple[str, ...], Field(max_length=MAX_NOTES)] = ()
     rerank: RerankPlan = USUAL_RERANK
     page: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 1
     selection: SelectionPlan = USUAL_SELECTION

@@ -82,6 +82,17 @@ def test_the_scope_is_the_reader_s_own() -> None:
         ({"terms": [{"term": "a", "weight": 1e9, "surface": "a"}]}, "plan.terms: a term is"),
         ({"terms": [{"term": "", "weight": 1, "surface": "a"}]}, "plan.terms: a term is"),
         ({"terms": None}, "plan.terms: "),
+        ({"zone": "Nowhere/X"}, "plan.zone: timezone: 'Nowhere/X' is unknown; name one of"),
+        ({"zone": "../../etc/passwd"}, "plan.zone: timezone: '../../etc/passwd' is unknown"),
+        ({"zone": ""}, "plan.zone: timezone: '' is unknown"),
+        ({"notes": ["x"] * 65}, "plan.notes: "),
+        ({"versions": {"asked": ["x"] * 257}}, "plan.versions.asked: "),
+        ({"versions": {"chosen": ["x"] * 257}}, "plan.versions.chosen: "),
+        ({"versions": {"parts": [{}] * 257}}, "plan.versions.parts: "),
+        ({"versions": {"current": [{}] * 257}}, "plan.versions.current: "),
+        ({"versions": {"parts": [{"names": ["x"] * 257}]}}, "plan.versions.parts.0.names: "),
+        ({"versions": {"parts": [{"chosen": ["x"] * 257}]}}, "plan.versions.parts.0.chosen: "),
+        ({"selection": {"known_copies": 21}}, "plan.selection.known_copies: "),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(change: dict[str, Any], message: str) -> None:
