@@ -119,7 +119,7 @@ async def _suggestion(
             raw = await _answer(client, settings, asked)
     except (TimeoutError, httpx.TimeoutException) as error:
         raise ModelError(f"no answer within {settings.deadline_s:g} s") from error
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ModelError(f"not reached ({type(error).__name__})") from error
     try:
         return read_suggestion(_content(raw))
@@ -162,7 +162,7 @@ def _content(raw: bytes) -> str:
     """The text of the first choice; models like to put JSON into a fence."""
     try:
         text = json.loads(raw)["choices"][0]["message"]["content"]
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise InvalidRequest("it is no chat completion") from error
     if not isinstance(text, str):
         raise InvalidRequest("it is no chat completion")

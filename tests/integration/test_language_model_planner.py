@@ -172,6 +172,8 @@ async def test_json_in_a_fence_is_read(model: ChatServer, client: httpx.AsyncCli
         (sending({"choices": []}), "it is no chat completion"),
         (sending({"choices": [{"message": {"content": None}}]}), "it is no chat completion"),
         (sending([1, 2]), "it is no chat completion"),
+        (sending(b"[" * 60_000), "it is no chat completion"),
+        (saying("[" * 60_000), "Invalid JSON"),
         (saying("Sure! Here is the plan"), "Invalid JSON"),
         (saying({"scope": {"tenant": "globex"}}), "scope: Unexpected keyword argument"),
         (saying({"limit": 1000}), "limit: Unexpected keyword argument"),
@@ -201,6 +203,15 @@ async def test_whatever_the_model_does_the_rules_answer(
     assert reason in note
     assert KEY not in note
     assert model.url not in note
+
+
+async def test_an_address_that_is_none_is_not_reached(stores: Stores) -> None:
+    planner = PlannerSettings(url="http://[::1", model="small", deadline_s=8)
+    plan = service_on(stores, Settings(planner=planner)).plan
+    planned = await plan(
+        Question(text="tokens", scope=Scope(tenant="acme"), limit=5, now=NOW, deadline_s=30.0)
+    )
+    assert planned.notes == (f"language model: not reached (InvalidURL){RULES_ALONE}",)
 
 
 @pytest.mark.parametrize(("own_s", "told_s"), [(0.2, "0.2"), (8, "0.4")])
