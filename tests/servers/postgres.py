@@ -30,6 +30,8 @@ OTHER_LOCALE = ("--locale-provider=icu", "--icu-locale=en-US", "--locale=C.UTF-8
 """Sorts by language: no order of ours may come from the server."""
 
 NOT_DURABLE = ("fsync", "synchronous_commit", "full_page_writes")
+"""Quick, and still enough for a killed process: what it wrote is the operating system's. Commits
+that are acknowledged before they are written are for the product to refuse."""
 
 
 class PostgresServer:

@@ -221,6 +221,8 @@ def _with_limits(url: str, settings: PostgresSettings) -> str:
         "idle_in_transaction_session_timeout": round(settings.idle_in_transaction_timeout_s * 1000),
         "client_connection_check_interval": _CHECK_CLIENT_MS,
         "timezone": "UTC",
+        # What was acknowledged must outlive the server's death, whatever its own default is.
+        "synchronous_commit": "on",
         # Our statements are short and find their rows by index: planned for solid-state disks,
         # and never worth compiling.
         "jit": "off",
