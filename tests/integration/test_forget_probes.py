@@ -36,7 +36,7 @@ from lifecycle.forget import finish
 
 pytestmark = pytest.mark.stores
 
-MANY, FEW = 16, 8
+MANY, FEW = 35, 8
 """Documents and turns that go, of each kind and language: enough for a thousand probes, and so
 many as can be asked about in every run."""
 
