@@ -14,7 +14,7 @@ from rerank.dedup import Block
 from rerank.near_copies import with_others
 from serve.plan.plan import QueryPlan
 
-LOOK_S = 0.1
+LOOK_S = 0.3
 """Time to look for copies; an answer is worth more than its clues."""
 
 
