@@ -19,6 +19,7 @@ from eval.run import AT_ONCE, TOP_K, as_question, patient, units_of
 from eval.scores import Values
 from eval.sets import Asked, EvalSet
 from eval.significance import Difference, paired
+from eval.truncation import keeping_copies
 from rerank.citations import CitedPassage
 from rerank.fusion import FusionMethod
 from serve.plan.plan import QueryPlan
@@ -41,10 +42,6 @@ def without_channel(plan: QueryPlan, *, name: str) -> QueryPlan:
 
 def _reranked_by(plan: QueryPlan, *, name: Literal["none", "rules"]) -> QueryPlan:
     return replace(plan, rerank=replace(plan.rerank, name=name))
-
-
-def _keeping_copies(plan: QueryPlan) -> QueryPlan:
-    return replace(plan, selection=replace(plan.selection, similar=1.0))
 
 
 def _tails_kept(plan: QueryPlan) -> QueryPlan:
@@ -94,7 +91,7 @@ VARIANTS = (
     Variant(name="bonuses", bonuses=False),
     Variant(name="times", change=lambda plan: replace(plan, times=())),
     Variant(name="exact terms", change=lambda plan: replace(plan, exact=())),
-    Variant(name="copies removed", change=_keeping_copies),
+    Variant(name="copies removed", change=keeping_copies),
     Variant(
         name="score fusion",
         fusion="reciprocal_rank",

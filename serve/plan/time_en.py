@@ -24,7 +24,7 @@ from serve.plan.time_en_lengths import (
     the_last,
     weekday_offset,
 )
-from serve.plan.time_en_reader import LEAD, EnglishReader, found_at
+from serve.plan.time_en_reader import LEAD, EnglishReader
 from serve.plan.time_en_spans import (
     bounded_behind,
     clock_range,
@@ -37,7 +37,7 @@ from serve.plan.time_en_spans import (
 from serve.plan.time_fields import placed
 from serve.plan.time_mention import Grain
 from serve.plan.time_pieces import FLAGS, Piece
-from serve.plan.time_spans import Found
+from serve.plan.time_spans import Found, found_at
 from serve.plan.time_units import Ground, Unplaced
 
 W = words

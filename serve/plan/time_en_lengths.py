@@ -7,11 +7,11 @@ from dataclasses import replace
 import regex
 
 from serve.plan import time_en_words as words
-from serve.plan.time_en_reader import EnglishReader, found_at
+from serve.plan.time_en_reader import EnglishReader
 from serve.plan.time_fields import Fields, ago, for_long, placed, rolling
 from serve.plan.time_mention import Grain
 from serve.plan.time_pieces import FLAGS, Piece
-from serve.plan.time_spans import Found
+from serve.plan.time_spans import Found, found_at
 from serve.plan.time_units import Duration, Ground, Period, Unplaced, moved, shifted, unit_at
 
 # ruff: noqa: PLR2004  the numbers of calendar arithmetic have no better names

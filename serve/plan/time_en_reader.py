@@ -5,10 +5,7 @@ from __future__ import annotations
 import regex
 
 from serve.plan.time_en_pieces import EnglishPieces
-from serve.plan.time_mention import Bound, TimeKind
 from serve.plan.time_pieces import FLAGS, Piece
-from serve.plan.time_spans import Found
-from serve.plan.time_units import Period
 
 SEEN = 40
 """So many characters around it tell whether a word is meant as a time."""
@@ -73,18 +70,6 @@ class EnglishReader(EnglishPieces):
 
 def _whole(before: str, rest: str) -> bool:
     return not before.strip(" \"'(") and not rest
-
-
-def found_at(place: int, end: int, kind: TimeKind, period: Period, bound: Bound = "in") -> Found:
-    return Found(
-        start=place,
-        end=end,
-        kind=kind,
-        grain=period.grain,
-        begins=period.start,
-        ends=period.end,
-        bound=bound,
-    )
 
 
 LEAD = regex.compile(

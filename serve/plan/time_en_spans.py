@@ -9,11 +9,11 @@ from typing import cast
 import regex
 
 from serve.plan import time_en_words as words
-from serve.plan.time_en_reader import LEAD, NOT_A_YEAR, EnglishReader, found_at
+from serve.plan.time_en_reader import LEAD, NOT_A_YEAR, EnglishReader
 from serve.plan.time_fields import Clock, Fields, placed
 from serve.plan.time_mention import Bound, TimeKind
 from serve.plan.time_pieces import FLAGS, ZONES, Piece, is_day
-from serve.plan.time_spans import Found, between, sides
+from serve.plan.time_spans import Found, between, found_at, sides
 from serve.plan.time_units import Unplaced
 
 # ruff: noqa: PLR2004  the numbers of calendar arithmetic have no better names

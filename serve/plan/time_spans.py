@@ -25,6 +25,18 @@ class Found:
     bound: Bound = "in"
 
 
+def found_at(place: int, end: int, kind: TimeKind, period: Period, bound: Bound = "in") -> Found:
+    return Found(
+        start=place,
+        end=end,
+        kind=kind,
+        grain=period.grain,
+        begins=period.start,
+        ends=period.end,
+        bound=bound,
+    )
+
+
 def between(first: Fields, last: Fields, ground: Ground) -> Period:
     """From `first` to `last`; what one side leaves out is taken from the other."""
     first, last = _shared(first, last)

@@ -12,9 +12,9 @@ import regex
 
 from serve.plan import time_zh_words as words
 from serve.plan.time_fields import Clock, Fields, ago, for_long, placed, rolling
-from serve.plan.time_mention import Bound, Grain, TimeKind
+from serve.plan.time_mention import Bound, Grain
 from serve.plan.time_pieces import Piece
-from serve.plan.time_spans import Found, between, sides
+from serve.plan.time_spans import Found, between, found_at, sides
 from serve.plan.time_units import (
     SHORT,
     Duration,
@@ -95,18 +95,6 @@ def _inside_number(text: str, place: int) -> bool:
     return False
 
 
-def _found(place: int, end: int, kind: TimeKind, period: Period, bound: Bound = "in") -> Found:
-    return Found(
-        start=place,
-        end=end,
-        kind=kind,
-        grain=period.grain,
-        begins=period.start,
-        ends=period.end,
-        bound=bound,
-    )
-
-
 _RELATIVE = regex.compile(
     r"[这本当同次翌此该]|[今昨明][天日晚早晨年儿]|[上下](?:个|一|周|星期|礼拜|月|季|年)"
     r"|前天|后天|[去前后来]年|现在|目前"
@@ -122,7 +110,7 @@ def _point(reader: _Reader, place: int) -> Found | None:
     around = _AROUND.match(reader.text, piece.end)
     relative = _RELATIVE.search(reader.text, place, piece.end)
     end = around.end() if around is not None else piece.end
-    return _found(place, end, "relative" if relative else "point", period)
+    return found_at(place, end, "relative" if relative else "point", period)
 
 
 _CUES = regex.compile(r"(?:[在于从自到至约每约]|截止|大概|大约|到了|当时|[，,、]|^)\s*$")
@@ -260,7 +248,7 @@ def _range_of(
         period = between(a, b, reader.ground)
     except Unplaced:
         return None
-    return _found(place, end, "range", period)
+    return found_at(place, end, "range", period)
 
 
 def _alike(a: Fields, b: Fields) -> bool:
@@ -429,10 +417,10 @@ def _offset(reader: _Reader, place: int) -> Found | None:
         return None
     ground = reader.ground
     if side["within"]:
-        return _found(place, side.end(), "range", _within(ground, duration))
+        return found_at(place, side.end(), "range", _within(ground, duration))
     if side["since"]:
         start = shifted(ground, ground.now, duration, sign=-1)
-        return _found(place, side.end(), "relative", Period(start, ground.now, duration[-1][1]))
+        return found_at(place, side.end(), "relative", Period(start, ground.now, duration[-1][1]))
     sign = -1 if side["ago"] else 1
     open_ones = ground.says.open_offsets and len(side.group().strip()) > 1
     if open_ones:
@@ -463,7 +451,7 @@ def _with_clock(reader: _Reader, place: int, end: int, period: Period) -> Found:
     piece = reader.fields_at(glue.end() if glue else end)
     if piece is not None and (piece.said.clock or piece.said.part) and not piece.said.dated:
         base = unit_at(period.start, "day")
-        return _found(
+        return found_at(
             place, piece.end, "relative", placed(replace(piece.said, base=base), reader.ground)
         )
     if (
@@ -474,8 +462,8 @@ def _with_clock(reader: _Reader, place: int, end: int, period: Period) -> Found:
     ):
         said = piece.said.joined(Fields(year=period.start.year))
         if said is not None and said.dated:
-            return _found(place, piece.end, "relative", placed(said, reader.ground))
-    return _found(place, end, "relative", period)
+            return found_at(place, piece.end, "relative", placed(said, reader.ground))
+    return found_at(place, end, "relative", period)
 
 
 def _within(ground: Ground, duration: Duration) -> Period:
@@ -514,7 +502,7 @@ def _rolling(reader: _Reader, place: int) -> Found | None:
         )
     whole = lead.group().strip() in {"前", "上", "下"} and unit == "week" and count > 1
     period = rolling(reader.ground, count, unit, sign=sign, whole=whole)
-    return _found(place, end, "relative", period)
+    return found_at(place, end, "relative", period)
 
 
 def _no_unit(lead: str, unit: Grain, count: int) -> bool:
@@ -534,8 +522,8 @@ def _rolling_long(
     ground = reader.ground
     if lead.re is _BACK:
         start = shifted(ground, ground.now, duration, sign=-1)
-        return _found(place, end, "relative", Period(start, ground.now, duration[-1][1]))
-    return _found(place, end, "relative", for_long(ground, ground.now, duration, duration[-1][1]))
+        return found_at(place, end, "relative", Period(start, ground.now, duration[-1][1]))
+    return found_at(place, end, "relative", for_long(ground, ground.now, duration, duration[-1][1]))
 
 
 # Others
