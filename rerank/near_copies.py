@@ -77,22 +77,15 @@ def without_copies(
     """
     read = [_read(block) for block in blocks[:pool]]
     places = _document_places(read)
+    primary_first = sorted(range(len(read)), key=lambda at: _rank(read[at].first, places))
+    pairs = _similar_pairs(read, primary_first, similar=similar)
     taken: set[int] = set()
     kept: dict[int, Block] = {}
-    pairs = _similar_pairs(read, similar=similar)
-    for at, best in enumerate(read):
-        if at in taken:
-            continue
-        group = {at: best} | {other: read[other] for other in pairs[at] if other not in taken}
-        primary = min(group, key=lambda place: _rank(group[place].first, places))
-        close = {other: _similarity(group[primary], each) for other, each in group.items()}
-        group = {
-            other: each
-            for other, each in group.items()
-            if other in (at, primary) or (other in pairs[primary] and close[other] > similar)
-        }
-        taken.update(group)
-        kept[at] = _joined(group, primary, close) if len(group) > 1 else best.block
+    for primary in primary_first:
+        if primary not in taken:
+            group = {primary, *pairs[primary]} - taken
+            taken |= group
+            kept[min(group)] = _joined(read, group, primary)
     alone = [kept[at] for at in sorted(kept)]
     return [*_without_retold(alone), *blocks[pool:]]
 
@@ -153,17 +146,21 @@ def _rank(passage: StoredPassage, places: Mapping[str, int]) -> tuple[float, dat
     )
 
 
-def _similar_pairs(read: Sequence[_Read], *, similar: float) -> Mapping[int, set[int]]:
+def _similar_pairs(
+    read: Sequence[_Read], order: Sequence[int], *, similar: float
+) -> Mapping[int, set[int]]:
     """For each block the others that are near copies of it."""
     pairs: dict[int, set[int]] = defaultdict(set)
-    for left, right in _candidates(read, similar=similar):
+    for left, right in _candidates(read, order, similar=similar):
         if _copies(read[left], read[right], similar=similar):
             pairs[left].add(right)
             pairs[right].add(left)
     return pairs
 
 
-def _candidates(read: Sequence[_Read], *, similar: float) -> Iterable[tuple[int, int]]:
+def _candidates(
+    read: Sequence[_Read], order: Sequence[int], *, similar: float
+) -> Iterable[tuple[int, int]]:
     """Pairs that share a shingle and are about as long. Of a text that is more than `similar` to
     another, more than that share of its shingles stands in others: few texts are like that."""
     once, again = set[int](), set[int]()
@@ -171,9 +168,9 @@ def _candidates(read: Sequence[_Read], *, similar: float) -> Iterable[tuple[int,
         again |= once & each.shingles
         once |= each.shingles
     holders: dict[int, list[int]] = defaultdict(list)
-    for at, each in enumerate(read):
-        shared = each.shingles & again
-        if len(shared) > similar * len(each.shingles):
+    for at in order:
+        shared = read[at].shingles & again
+        if len(shared) > similar * len(read[at].shingles):
             for shingle in shared:
                 holders[shingle].append(at)
     pairs = {pair for found in holders.values() if len(found) > 1 for pair in _pairs_of(found)}
@@ -181,7 +178,7 @@ def _candidates(read: Sequence[_Read], *, similar: float) -> Iterable[tuple[int,
 
 
 def _pairs_of(found: Sequence[int]) -> Iterable[tuple[int, int]]:
-    """All pairs; of a shingle that many have, each with the best of them only."""
+    """All pairs; of a shingle that many have, each with the first of them only."""
     firsts = found[:1] if len(found) > MAX_COMMON else found
     return ((left, right) for place, left in enumerate(firsts) for right in found[place + 1 :])
 
@@ -243,18 +240,19 @@ def _content(words: Iterable[str]) -> list[str]:
     return [stem_of(word) for word in words if not is_neutral(word)]
 
 
-def _joined(group: Mapping[int, _Read], primary: int, close: Mapping[int, float]) -> Block:
+def _joined(read: Sequence[_Read], group: set[int], primary: int) -> Block:
     """The primary one, found as all of them were, with the score of the best."""
-    best = group[min(group)].block
-    rest = [at for at in sorted(group) if at != primary]
+    best = read[min(group)].block
+    rest = sorted(group - {primary})
     copies = [
-        Copy(passage=passage, kind="near_copy", similarity=round(close[at], 4))
+        Copy(passage=passage, kind="near_copy", similarity=round(share, 4))
         for at in rest
-        for passage in group[at].block.passages
+        for share in [_similarity(read[primary], read[at])]
+        for passage in read[at].block.passages
     ]
-    ordered = [group[at].block for at in (primary, *rest)]
+    ordered = [read[at].block for at in (primary, *rest)]
     return replace(
-        group[primary].block,
+        read[primary].block,
         score=best.score,
         bonuses=best.bonuses,
         hits=tuple(hit for block in ordered for hit in block.hits),

@@ -20,6 +20,9 @@ SPARE_S = 0.5
 
 BACK_WITHIN_S = 15.0
 MANNERS: tuple[Manner, ...] = ("drop", "refuse", "stall", "slow", "half")
+OF_ITS_OWN_TIME = "copies"
+"""The look for copies asks PostgreSQL within a third of a second, which a busy machine may take
+away whatever else is broken; the answer then says so, as it should."""
 CHANNEL = {"milvus": "semantic", "elasticsearch": "keyword"}
 
 
@@ -52,6 +55,7 @@ async def partial_answers(around: Surroundings, store: str, manner: Manner) -> N
             found = await house.answer()
             assert time.monotonic() - began < DEADLINE_S + SPARE_S
             failed = [each["channel"] for each in found["failures"]]
+            failed = [each for each in failed if each != OF_ITS_OWN_TIME]
             assert failed == [CHANNEL[store]] or (manner == "slow" and not failed)
             assert found["results"][0]["text"] == ANSWER
         around.proxies[store].set("pass")

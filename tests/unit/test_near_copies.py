@@ -73,6 +73,14 @@ def test_the_primary_source_stays_in_the_place_of_the_best_copy() -> None:
     }
 
 
+def test_thirty_copies_of_a_page_are_one_result_whichever_is_primary() -> None:
+    blogs = [block(PAGE, 0.9 - at / 100, name=f"blog{at}", authority=0.4) for at in range(29)]
+    docs = block(PAGE, 0.5, name="docs", authority=0.9)
+    (kept,) = without_copies([*blogs, docs])
+    assert names([kept]) == ["docs"]
+    assert len(kept.also_in) == 29
+
+
 def test_of_equal_authority_the_earlier_date_is_primary() -> None:
     late, early = (
         block(PAGE, 0.9, name="late", published=2025),
