@@ -237,6 +237,18 @@ class UsageContract:
         await report(ledger, used=("chk_unknown",))
         assert (await standing(ledger)).writes == before
 
+    async def test_a_report_that_changes_nothing_is_no_write(self, ledger: Ledger) -> None:
+        one = prepared(pieces=1)
+        (chunk,) = chunk_ids(one)
+        await show(ledger, one)
+        said: dict[str, Any] = {"used": (chunk,), "artifact": "a", "verdicts": {chunk: "wrong"}}
+        writes = [(await standing(ledger)).writes]
+        for told_now in (said, said, {**said, "verdicts": {chunk: "useful"}}):
+            assert await report(ledger, now=LATER, **told_now) == {chunk}
+            writes.append((await standing(ledger)).writes)
+        first, second, again, other = writes
+        assert first < second == again < other
+
     def usage(
         self,
         one: Any,

@@ -39,7 +39,8 @@ class MemoryUsage:
 
     async def report(self, scope: Scope, report: UsageReport, *, now: datetime) -> frozenset[str]:
         check_report(report)
-        seen = set()
+        seen: set[str] = set()
+        changed = False
         for event in events_of(scope, report):
             held = self._kept(event.chunk_id)
             if held is None or not held.in_scope(scope):
@@ -47,6 +48,7 @@ class MemoryUsage:
             seen.add(event.chunk_id)
             known = self._state.usage_events.get(event.event_id)
             if known is None or known.event.kind != event.kind:
+                changed = True
                 self._state.usage_events[event.event_id] = HeldUsage(
                     tenant=scope.tenant,
                     owner=scope.owner,
@@ -58,7 +60,7 @@ class MemoryUsage:
                         reported_at=now,
                     ),
                 )
-        if seen:
+        if changed:
             self._state.note_write(scope.tenant)
         return frozenset(seen)
 

@@ -54,8 +54,8 @@ class PostgresUsage:
                 "kinds": [one.kind for one in kept],
                 "artifacts": [one.artifact for one in kept],
             }
-            await self._sql.run("report", {**walls, **rows})
-            await self._sql.rows("note_writes", {"tenants": [scope.tenant]})
+            if await self._sql.run("report", {**walls, **rows}):
+                await self._sql.rows("note_writes", {"tenants": [scope.tenant]})
         return frozenset(held)
 
     async def of_document(self, scope: Scope, document_id: str) -> list[PassageUsage]:

@@ -73,7 +73,8 @@ class Usage(Protocol):
     async def report(self, scope: Scope, report: UsageReport, *, now: datetime) -> frozenset[str]:
         """Keep what was said, once however often it is said; a later verdict on a passage of an
         answer replaces the former one. The passages that `scope` may see, and until they are
-        deleted also superseded ones; of others nothing is kept."""
+        deleted also superseded ones; of others nothing is kept. What changes nothing is no
+        write."""
         ...
 
     async def of_document(self, scope: Scope, document_id: str) -> list[PassageUsage]:
