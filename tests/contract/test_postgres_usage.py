@@ -22,6 +22,9 @@ pytestmark = pytest.mark.stores
 ACME = Scope(tenant="acme")
 SEARCH = "srch_" + "a" * 26
 SOON_S = 5.0
+WHILE_S = 0.2
+"""Long enough for a statement that waits for nobody."""
+
 OTHER_INDEXES = """
 SELECT i.indexrelid::regclass::text FROM pg_index i
 JOIN pg_class c ON c.oid = i.indrelid AND c.relnamespace = 'public'::regnamespace
@@ -131,9 +134,59 @@ async def test_counting_waits_for_no_one_who_erases_and_leaves_nothing_behind(
         await tx.documents.delete(ACME, [one.revision.document_id])
         async with ledger.transaction() as counting:
             assert await counting.usage.add_shown(shown(one, other)) == len(other.chunks)
-            named = UsageReport(search_id=SEARCH, used=tuple(chunk_ids(one, other)))
-            kept = await counting.usage.report(ACME, named, now=NOW)
-            assert kept == set(chunk_ids(other))
+
+
+async def test_a_report_waits_for_who_erases_and_keeps_nothing_of_it(ledger: Ledger) -> None:
+    one, other = prepared("a.md"), prepared("b.md", "Another page altogether.")
+    await show(ledger, one, other)
+    async with ledger.transaction() as tx:
+        await tx.documents.delete(ACME, [one.revision.document_id])
+        reporting = asyncio.create_task(_report(ledger, one, other))
+        await asyncio.sleep(WHILE_S)
+        assert not reporting.done()
+    assert await asyncio.wait_for(reporting, SOON_S) == set(chunk_ids(other))
+    async with ledger.transaction() as tx:
+        assert await tx.usage.of_document(ACME, one.revision.document_id) == []
+
+
+async def test_a_report_during_a_publication_knows_its_passages(ledger: Ledger) -> None:
+    old, new = prepared("a.md", "As it was."), prepared("a.md", "As it is.")
+    await show(ledger, old)
+    await put(ledger, new)
+    async with ledger.transaction() as tx:
+        await tx.documents.publish([new.revision.revision_id], now=NOW)
+        reporting = asyncio.create_task(_report(ledger, old))
+        await asyncio.sleep(WHILE_S)
+    assert await asyncio.wait_for(reporting, SOON_S) == set(chunk_ids(old))
+
+
+async def test_reports_publications_and_deletions_at_once_never_wait_in_a_circle(
+    ledger: Ledger,
+) -> None:
+    """A circle is broken by the server with an error; what stays is known to every report."""
+    batch = [prepared(f"{name}.md", f"Page {name} of many.") for name in "abcdef"]
+    going = [prepared(f"{name}.md", f"Page {name} goes.") for name in "xyz"]
+    await show(ledger, *batch, *going)
+
+    async def publishing(turn: int) -> None:
+        again = [prepared(f"{name}.md", f"Page {name}, {turn}.") for name in "abcdef"[turn % 3 :]]
+        await show(ledger, *reversed(again))
+
+    async def reporting(turn: int) -> None:
+        order = batch[turn % 5 :] + batch[: turn % 5]
+        kept = await _report(ledger, *going, *order, search_id=f"srch_{turn % 4:026}")
+        assert kept >= set(chunk_ids(*batch))
+
+    async with asyncio.timeout(4 * SOON_S), asyncio.TaskGroup() as group:
+        for turn in range(8):
+            group.create_task(publishing(turn))
+            group.create_task(reporting(turn))
+            group.create_task(reporting(turn + 8))
+            group.create_task(_count(ledger, batch, turn))
+        for one in going:
+            group.create_task(_delete(ledger, one))
+    async with ledger.transaction() as tx:
+        assert await tx.usage.used_in(ACME, chunk_ids(*going), limit=1) == {}
 
 
 async def test_who_erases_waits_for_what_is_being_counted_and_erases_it(ledger: Ledger) -> None:
@@ -145,7 +198,7 @@ async def test_who_erases_waits_for_what_is_being_counted_and_erases_it(ledger: 
             ACME, UsageReport(search_id=SEARCH, used=tuple(chunk_ids(one))), now=NOW
         )
         deleting = asyncio.create_task(_delete(ledger, one))
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(WHILE_S)
         assert not deleting.done()
     await asyncio.wait_for(deleting, SOON_S)
     async with ledger.transaction() as tx:
@@ -239,6 +292,12 @@ async def _note(ledger: Ledger) -> None:
 async def _delete(ledger: Ledger, one: Prepared) -> None:
     async with ledger.transaction() as tx:
         await tx.documents.delete(ACME, [one.revision.document_id])
+
+
+async def _report(ledger: Ledger, *batch: Prepared, search_id: str = SEARCH) -> frozenset[str]:
+    async with ledger.transaction() as tx:
+        named = UsageReport(search_id=search_id, used=tuple(chunk_ids(*batch)), artifact="x")
+        return await tx.usage.report(ACME, named, now=NOW)
 
 
 async def _count(ledger: Ledger, batch: list[Prepared], turn: int) -> None:

@@ -1,8 +1,9 @@
 """Usage of passages and the count of writes; `cluster.stores.protocols.usage`.
 
-Who counts or reports holds the documents until it commits, without waiting for any. Who erases
-locks the documents first, and erases at the end what tells of chunks that are gone: so nothing
-stays behind, and nobody waits in a circle.
+Who counts or reports holds the documents until it commits: who counts those that can be had at
+once, who reports all of them, in the order of ids. Who erases locks the documents first, and
+erases at the end what tells of chunks that are gone: so nothing stays behind, and nobody waits in
+a circle.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class PostgresUsage:
             "times": [one.times for one in kept],
         }
         tenants = sorted({one.tenant for one in kept})
-        held = await self._hold([one.chunk_id for one in kept], tenants)
+        held = await self._hold("hold", [one.chunk_id for one in kept], tenants)
         return await self._sql.run("add_shown", {**asked, "held": held}) if held else 0
 
     async def report(self, scope: Scope, report: UsageReport, *, now: datetime) -> frozenset[str]:
@@ -40,7 +41,7 @@ class PostgresUsage:
         events = [one for one in events_of(scope, report) if storable(one.chunk_id)]
         walls = {"tenant": scope.tenant, "owner": scope.owner}
         ids = sorted({one.chunk_id for one in events})
-        documents = await self._hold(ids, [scope.tenant])
+        documents = await self._hold("hold_in_turn", ids, [scope.tenant])
         asked = {**walls, "ids": ids, "held": documents}
         held = dict(await self._sql.rows("held", asked))
         kept = [one for one in events if one.chunk_id in held]
@@ -91,9 +92,9 @@ class PostgresUsage:
             for chunk_id, of_chunk in groupby(rows, key=lambda row: str(row[0]))
         }
 
-    async def _hold(self, chunk_ids: Sequence[str], tenants: Sequence[str]) -> list[str]:
+    async def _hold(self, how: str, chunk_ids: Sequence[str], tenants: Sequence[str]) -> list[str]:
         asked = {"ids": list(chunk_ids), "tenants": list(tenants)}
-        return [row[0] for row in await self._sql.rows("hold", asked)]
+        return [row[0] for row in await self._sql.rows(how, asked)]
 
 
 class PostgresWrites:

@@ -66,15 +66,15 @@ class Usage(Protocol):
     """Rows go with the passages that they tell of. No row holds a question or a content."""
 
     async def add_shown(self, shown: Sequence[Shown]) -> int:
-        """Add to the counts; how many rows. Passages that are gone, or are just being erased,
-        are passed over."""
+        """Add to the counts; how many rows. Passages that are gone, or are just being
+        published or erased, are passed over."""
         ...
 
     async def report(self, scope: Scope, report: UsageReport, *, now: datetime) -> frozenset[str]:
         """Keep what was said, once however often it is said; a later verdict on a passage of an
         answer replaces the former one. The passages that `scope` may see, and until they are
         deleted also superseded ones; of others nothing is kept. What changes nothing is no
-        write."""
+        write. Waits for whoever publishes or erases these passages."""
         ...
 
     async def of_document(self, scope: Scope, document_id: str) -> list[PassageUsage]:

@@ -1,7 +1,7 @@
 -- name: hold
--- Nobody is waited for: what is just being published or erased is passed over. Who erases locks the
--- documents first and waits for this, so that what is written here is seen there. What is read
--- afterwards, by another statement, is as of now.
+-- Who counts waits for nobody: what is just being published or erased is passed over. Who erases
+-- locks the documents first and waits for this, so that what is written here is seen there. What is
+-- read afterwards, by another statement, is as of now.
 SELECT d.document_id
 FROM documents d
 WHERE d.document_id = ANY(ARRAY(
@@ -12,6 +12,20 @@ WHERE d.document_id = ANY(ARRAY(
     ) AS r
     WHERE r.tenant = ANY(%(tenants)s::text[])))
 FOR KEY SHARE SKIP LOCKED
+
+-- name: hold_in_turn
+-- Who reports waits for whoever publishes or erases, in the order of ids, as all lock documents.
+SELECT d.document_id
+FROM documents d
+WHERE d.document_id = ANY(ARRAY(
+    SELECT DISTINCT r.document_id
+    FROM (SELECT c.revision_id FROM chunks c WHERE c.chunk_id = ANY(%(ids)s::text[]) OFFSET 0) AS c
+    CROSS JOIN LATERAL (
+        SELECT v.document_id, v.tenant FROM revisions v WHERE v.revision_id = c.revision_id OFFSET 0
+    ) AS r
+    WHERE r.tenant = ANY(%(tenants)s::text[])))
+ORDER BY d.document_id
+FOR KEY SHARE
 
 -- name: add_shown
 WITH asked AS (
