@@ -78,7 +78,7 @@ class Service:
     async def search(self, question: Question | QueryPlan, *, passed_s: float = 0.0) -> Retrieved:
         """A plan is carried out as it is. Raises `DeadlineExceeded` when the whole budget is
         spent without an answer; `passed_s` of it had passed before."""
-        started = time.perf_counter()
+        started, asked_at = time.perf_counter(), self.clock.now()
         left_s = question.deadline_s - passed_s
         searched = self.generations.searched
         try:
@@ -102,7 +102,7 @@ class Service:
             search_id=new_search_id(uuid.uuid4().hex),
         )
         self.metrics.retrieved(found.timings_ms, found.failures)
-        self.shown.add(plan.scope, found.passages)
+        self.shown.add(plan.scope, found.passages, since=asked_at)
         return found
 
     async def _standing(self, scope: Scope) -> Standing:

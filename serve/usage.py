@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 
 from cluster.errors import StoreError
 from cluster.ids import content_id
@@ -41,11 +42,12 @@ class ShownCounter:
 
     def __init__(self, ledger: Ledger, metrics: Metrics, *, capacity: int = CAPACITY) -> None:
         self._ledger, self._metrics, self._capacity = ledger, metrics, capacity
-        self._waiting: dict[Place, int] = {}
+        self._waiting: dict[Place, tuple[int, datetime]] = {}
         self._running = False
 
-    def add(self, scope: Scope, passages: Sequence[CitedPassage]) -> None:
-        """Returns at once; nothing is counted unless it is running."""
+    def add(self, scope: Scope, passages: Sequence[CitedPassage], *, since: datetime) -> None:
+        """Returns at once; nothing is counted unless it is running. `since`: when the question
+        came, so that nothing is told of an owner who was forgotten meanwhile."""
         if not self._running:
             return
         lost = 0
@@ -53,7 +55,8 @@ class ShownCounter:
             for chunk_id in passage.citation.chunk_ids:
                 place = (scope.tenant, scope.owner, chunk_id)
                 if place in self._waiting or len(self._waiting) < self._capacity:
-                    self._waiting[place] = self._waiting.get(place, 0) + 1
+                    times, first = self._waiting.get(place, (0, since))
+                    self._waiting[place] = (times + 1, min(first, since))
                 else:
                     lost += 1
         self._metrics.shown(lost=lost)
@@ -64,14 +67,13 @@ class ShownCounter:
         places = sorted(waiting, key=lambda place: (place[0], place[2], place[1] or ""))
         for start in range(0, len(places), ROWS_AT_ONCE):
             rows = [
-                Shown(
-                    tenant=tenant, owner=owner, chunk_id=chunk, times=waiting[tenant, owner, chunk]
-                )
+                Shown(tenant=tenant, owner=owner, chunk_id=chunk, times=times, since=since)
                 for tenant, owner, chunk in places[start : start + ROWS_AT_ONCE]
+                for times, since in [waiting[tenant, owner, chunk]]
             ]
             if not await self._write(rows):
                 rest = places[start + ROWS_AT_ONCE :]
-                self._metrics.shown(lost=sum(waiting[place] for place in rest))
+                self._metrics.shown(lost=sum(waiting[place][0] for place in rest))
                 return
 
     @asynccontextmanager

@@ -110,6 +110,11 @@ def selector_tombstones(
     return [Tombstone(mark=mark, before=now)]
 
 
+def marks_of_owner(key: MarkKey, tenant: str, owner: str) -> list[str]:
+    """Any of these among the tombstones tells that the owner was forgotten."""
+    return [key.mark("owner", tenant, of, owner) for of in (ANY_OWNER, owner)]
+
+
 def marks_to_check(
     key: MarkKey,
     tenant: str,
@@ -132,11 +137,11 @@ def marks_to_check(
     places = [key.mark("place", tenant, document_id)]
     for of in dict.fromkeys((ANY_OWNER, owner or ANY_OWNER)):
         places.append(key.mark("source", tenant, of, source))
-        if owner is not None:
-            places.append(key.mark("owner", tenant, of, owner))
         if turn is not None:
             places.append(key.mark("session", tenant, of, turn.session))
             places.append(key.mark("conversation", tenant, of, turn.conversation))
+    if owner is not None:
+        places += marks_of_owner(key, tenant, owner)
     return [*contents, *places]
 
 

@@ -12,7 +12,7 @@ from cluster.errors import InvalidRequest
 from cluster.ids import content_id
 from cluster.model import Scope
 from cluster.stores.checks import storable
-from cluster.stores.protocols.usage import PassageUsage, UsageReport, Verdict
+from cluster.stores.protocols.usage import PassageUsage, Shown, UsageReport, Verdict
 
 USED = "used"
 MAX_PASSAGES = 1000
@@ -58,6 +58,38 @@ def check_report(report: UsageReport) -> None:
     for verdict in report.verdicts.values():
         if verdict not in VERDICTS:
             raise InvalidRequest(f"verdict {verdict!r}; known: {', '.join(VERDICTS)}")
+
+
+def owners_of(asked: Iterable[Shown | Scope]) -> set[tuple[str, str]]:
+    """(tenant, owner) of those that have an owner."""
+    return {(one.tenant, one.owner) for one in asked if one.owner is not None}
+
+
+def countable(
+    shown: Iterable[Shown], forgotten: Mapping[tuple[str, str], datetime] | None
+) -> list[Shown]:
+    """Without what owners were shown before they were forgotten; `None`: nobody can tell of any
+    owner."""
+    return [
+        one
+        for one in shown
+        if one.owner is None
+        or (
+            forgotten is not None and not _before(one.since, forgotten.get((one.tenant, one.owner)))
+        )
+    ]
+
+
+def said_in_time(
+    scope: Scope, now: datetime, forgotten: Mapping[tuple[str, str], datetime]
+) -> bool:
+    """Whether what the scope's owner says at `now` may be kept."""
+    at = None if scope.owner is None else forgotten.get((scope.tenant, scope.owner))
+    return not _before(now, at)
+
+
+def _before(moment: datetime | None, at: datetime | None) -> bool:
+    return moment is not None and at is not None and moment < at
 
 
 def events_of(scope: Scope, report: UsageReport) -> list[Event]:

@@ -506,6 +506,61 @@ class ForgettingContract:
             usages = await tx.usage.of_document(ann, document(other))
         assert [(each.shown, each.used) for each in usages] == [(1, 1)] * len(other.chunks)
 
+    async def test_what_waited_to_be_counted_of_a_forgotten_owner_is_not_written(
+        self, ledger: Ledger, key_file: KeyFile
+    ) -> None:
+        one = prepared("a.md", KEPT, pieces=1)
+        await show(ledger, one)
+        (chunk,) = chunk_ids(one)
+        ann, ben = (Scope(tenant="acme", owner=name) for name in ("ann", "ben"))
+        earlier = NOW - timedelta(seconds=3)
+        used = UsageReport(search_id="srch_" + "a" * 20, used=(chunk,), artifact="chapter")
+        await self.forget(ledger, key_file, "owner", "ann")
+
+        async def counted(*since: datetime, of: Scope = ann) -> list[int]:
+            rows = [Shown(tenant="acme", owner=of.owner, chunk_id=chunk, since=at) for at in since]
+            async with ledger.transaction() as tx:
+                await tx.usage.add_shown(rows)
+                return [each.shown for each in await tx.usage.of_document(of, document(one))]
+
+        assert await counted(earlier) == []
+        assert await counted(earlier, of=ben) == [1]
+        async with ledger.transaction() as tx:
+            assert await tx.usage.report(ann, used, now=earlier) == frozenset()
+            assert await tx.usage.report(ben, used, now=earlier) == {chunk}
+            assert await tx.usage.used_in(ann, [chunk], limit=1) == {}
+        assert await counted(NOW, earlier) == [1]
+        async with ledger.transaction() as tx:
+            assert await tx.usage.report(ann, used, now=NOW) == {chunk}
+
+    async def test_an_owner_who_forgot_alone_is_not_counted_either(
+        self, ledger: Ledger, key_file: KeyFile
+    ) -> None:
+        one = prepared("a.md", KEPT, pieces=1)
+        await show(ledger, one, prepared("m.md", ZWEI, owner="ann"))
+        await self.forget(ledger, key_file, "owner", "ann", owner="ann")
+        (chunk,) = chunk_ids(one)
+        earlier = Shown(
+            tenant="acme", owner="ann", chunk_id=chunk, since=NOW - timedelta(seconds=1)
+        )
+        async with ledger.transaction() as tx:
+            assert await tx.usage.add_shown([earlier]) == 0
+
+    async def test_without_the_key_no_owner_is_counted(
+        self, ledger: Ledger, key_file: KeyFile, tmp_path: Path
+    ) -> None:
+        one = prepared("a.md", KEPT, pieces=1)
+        await show(ledger, one)
+        (chunk,) = chunk_ids(one)
+        await self.forget(ledger, key_file, "owner", "ann")
+        key_file.path.rename(tmp_path / "kept")
+        key_file._held = None  # noqa: SLF001  # as in a process that starts anew
+        rows = [Shown(tenant="acme", owner=name, chunk_id=chunk) for name in (None, "ann", "ben")]
+        async with ledger.transaction() as tx:
+            assert await tx.usage.add_shown(rows) == 1
+            (usage,) = await tx.usage.of_document(ACME, document(one))
+        assert usage.shown == 1
+
     async def test_usage_that_names_the_forgotten_is_found(
         self, ledger: Ledger, key_file: KeyFile
     ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,20 @@ async def test_what_waits_is_written_when_the_service_ends(stores: Stores) -> No
     async with stores.ledger.transaction() as tx:
         (usage,) = await tx.usage.of_document(SCOPE, document)
     assert usage.shown == 1
+
+
+async def test_what_waits_of_an_owner_who_was_forgotten_is_not_written(
+    stores: Stores, tmp_path: Path
+) -> None:
+    service = service_on(stores)
+    async with writer(stores, service, owner="ann") as client:
+        document = first(await ask(client))["document_id"]
+        wish = Wish(tenant=TENANT, selector=Selector(kind="owner", value="ann"))
+        now = service.clock.now() + timedelta(seconds=1)
+        await commit(stores.ledger, wish, key_file=key_file(tmp_path), now=now)
+        await service.shown.write()
+        async with stores.ledger.transaction() as tx:
+            assert await tx.usage.of_document(Scope(tenant=TENANT, owner="ann"), document) == []
 
 
 async def test_showing_that_cannot_be_counted_is_lost_and_told(

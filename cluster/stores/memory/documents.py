@@ -24,7 +24,7 @@ from cluster.stores.fields import matchable_fields
 from cluster.stores.memory.forgetting import MemoryForgetting
 from cluster.stores.memory.generations import claim
 from cluster.stores.memory.state import HeldRevision, State
-from cluster.stores.memory.usage import UsageErasure
+from cluster.stores.memory.usage_erasure import UsageErasure
 from cluster.stores.protocols import DocumentSummary, Prepared
 from cluster.stores.slots import slot_of
 from cluster.stores.succession import (

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from cluster.errors import InvalidRequest, NotFound
 from cluster.forget.key_files import KeyFile
-from cluster.forget.marks import MarkKey
+from cluster.forget.marks import MarkKey, marks_of_owner
 from cluster.forget.naming import WHOSE, emptied, is_upload, names_it, scrubbed, upload_meant
 from cluster.forget.refusal import NO_KEY, OTHER_KEY, Buried, decide_refusals, marks_of
 from cluster.ids import sha256_hex, vector_key
 from cluster.model import Revision
 from cluster.stores.checks import require
 from cluster.stores.memory.state import HeldRevision, HeldTombstone, State
-from cluster.stores.memory.usage import UsageErasure
+from cluster.stores.memory.usage_erasure import UsageErasure
 from cluster.stores.protocols.forgetting import (
     Finding,
     ForgetJob,
@@ -38,6 +38,24 @@ class MemoryForgetting:
 
     async def lock(self, tenant: str) -> None:
         """Transactions run one after another anyway."""
+
+    async def owners_forgotten(
+        self, owners: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], datetime]:
+        """Of these (tenant, owner) the forgotten ones, and when that was last. `InvalidRequest`
+        when there are tombstones and no key to read them with."""
+        closed = {held.tenant for held in self._state.tombstones.values()}
+        asked = [one for one in owners if one[0] in closed]
+        if not asked:
+            return {}
+        key = self._known_key()
+        marks = {mark: one for one in asked for mark in marks_of_owner(key, *one)}
+        found: dict[tuple[str, str], datetime] = {}
+        for (mark, _), held in self._state.tombstones.items():
+            if mark in marks:
+                at = held.stone.buried_at
+                found[marks[mark]] = max(at, found.get(marks[mark], at))
+        return found
 
     async def matching(self, tenant: str, selector: Selector, *, owner: str | None) -> list[str]:
         return sorted(
@@ -174,11 +192,7 @@ class MemoryForgetting:
         asked = [one for one in require(revisions, "revisions") if one.tenant in closed]
         if not asked:
             return {}
-        secret = self._key_file.read() if self._key_file else None
-        if secret is None:
-            raise InvalidRequest(NO_KEY)
-        key = MarkKey(secret)
-        self._check(key)
+        key = self._known_key()
         buried: dict[str, list[Buried]] = {}
         for (mark, _), held in self._state.tombstones.items():
             buried.setdefault(mark, []).append(held.stone)
@@ -303,6 +317,14 @@ class MemoryForgetting:
             if len(kept) < len(held):
                 self._state.problems[run.run_id] = kept
         return dropped
+
+    def _known_key(self) -> MarkKey:
+        secret = self._key_file.read() if self._key_file else None
+        if secret is None:
+            raise InvalidRequest(NO_KEY)
+        key = MarkKey(secret)
+        self._check(key)
+        return key
 
     def _check(self, key: MarkKey) -> None:
         if any(held.key_id != key.key_id for held in self._state.tombstones.values()):

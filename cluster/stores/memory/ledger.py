@@ -44,7 +44,7 @@ class MemoryTransaction:
         self.reconciling = MemoryReconciling(state)
         self.rebuilds = MemoryRebuilds(state)
         self.lookups = MemoryLookups(state)
-        self.usage = MemoryUsage(state)
+        self.usage = MemoryUsage(state, self.forgetting)
         self.writes = MemoryWrites(state)
 
 

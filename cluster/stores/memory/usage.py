@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from cluster.errors import InvalidRequest
 from cluster.model import Scope
 from cluster.stores.checks import require, require_limit
+from cluster.stores.memory.forgetting import MemoryForgetting
 from cluster.stores.memory.state import HeldRevision, HeldUsage, State
-from cluster.stores.protocols.forgetting import Needles, Selector
 from cluster.stores.protocols.usage import PassageUsage, Shown, Standing, UsageReport
 from cluster.stores.usage_rules import (
     HeldEvent,
     artifacts_of,
     check_report,
+    countable,
     events_of,
+    owners_of,
+    said_in_time,
     usage_of,
 )
 
@@ -23,13 +26,14 @@ KEPT = ("visible", "superseded")
 
 
 class MemoryUsage:
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, forgetting: MemoryForgetting) -> None:
         self._state = state
+        self._forgetting = forgetting
 
     async def add_shown(self, shown: Sequence[Shown]) -> int:
         counts = self._state.usage_counts
         touched = set()
-        for one in require(shown, "passages"):
+        for one in await self._countable(require(shown, "passages")):
             held = self._kept(one.chunk_id)
             if held is not None and held.revision.tenant == one.tenant:
                 place = (one.chunk_id, one.owner or "")
@@ -39,6 +43,9 @@ class MemoryUsage:
 
     async def report(self, scope: Scope, report: UsageReport, *, now: datetime) -> frozenset[str]:
         check_report(report)
+        forgotten = await self._forgetting.owners_forgotten(owners_of([scope]))
+        if not said_in_time(scope, now, forgotten):
+            return frozenset()
         seen: set[str] = set()
         changed = False
         for event in events_of(scope, report):
@@ -91,6 +98,12 @@ class MemoryUsage:
         found = {chunk_id: artifacts_of(events)[:most] for chunk_id, events in by_chunk.items()}
         return {chunk_id: artifacts for chunk_id, artifacts in found.items() if artifacts}
 
+    async def _countable(self, shown: Sequence[Shown]) -> list[Shown]:
+        try:
+            return countable(shown, await self._forgetting.owners_forgotten(owners_of(shown)))
+        except InvalidRequest:
+            return countable(shown, None)
+
     def _seen(self, scope: Scope) -> Iterable[HeldUsage]:
         return (
             one
@@ -123,56 +136,3 @@ class MemoryWrites:
     async def note(self, tenants: Sequence[str]) -> None:
         for tenant in require(tenants, "tenants"):
             self._state.note_write(tenant)
-
-
-@dataclass(frozen=True, slots=True)
-class UsageErasure:
-    """What other writes do to the rows of usage."""
-
-    state: State
-
-    def erase(self, chunk_ids: Collection[str]) -> dict[str, int]:
-        """Rows by table."""
-        gone = set(chunk_ids)
-        state = self.state
-        counts = [place for place in state.usage_counts if place[0] in gone]
-        events = [key for key, one in state.usage_events.items() if one.event.chunk_id in gone]
-        return self._drop(counts, events)
-
-    def scrub(
-        self, tenant: str, needles: Needles, names: Collection[str], selector: Selector
-    ) -> dict[str, int]:
-        """An owner's rows go; artifacts that name what was forgotten lose their name."""
-        state = self.state
-        counts: list[tuple[str, str]] = []
-        events: list[str] = []
-        if selector.kind == "owner":
-            of_tenant = (place for place in state.usage_counts if self._of(place[0], tenant))
-            counts = [place for place in of_tenant if place[1] == selector.value]
-            events = [
-                key
-                for key, one in state.usage_events.items()
-                if (one.tenant, one.owner) == (tenant, selector.value)
-            ]
-        gone = self._drop(counts, events)
-        for key, one in state.usage_events.items():
-            artifact = one.event.artifact
-            named = artifact in names or any(each in artifact for each in needles.samples)
-            if one.tenant == tenant and artifact and named:
-                event = replace(one.event, artifact="")
-                state.usage_events[key] = replace(one, event=event)
-                gone["usage_events"] += 1
-        if any(gone.values()):
-            state.note_write(tenant)
-        return gone
-
-    def _of(self, chunk_id: str, tenant: str) -> bool:
-        held = self.state.revisions.get(self.state.revision_of_chunk.get(chunk_id, ""))
-        return held is not None and held.revision.tenant == tenant
-
-    def _drop(self, counts: Sequence[tuple[str, str]], events: Sequence[str]) -> dict[str, int]:
-        for place in counts:
-            del self.state.usage_counts[place]
-        for key in events:
-            del self.state.usage_events[key]
-        return {"usage_counts": len(counts), "usage_events": len(events)}

@@ -36,7 +36,7 @@ from cluster.stores.postgres.rows import (
     to_json,
 )
 from cluster.stores.postgres.statements import Connection, Statements
-from cluster.stores.postgres.usage import UsageErasure
+from cluster.stores.postgres.usage_erasure import UsageErasure
 from cluster.stores.protocols import DocumentSummary, Prepared
 from cluster.stores.succession import (
     LiveRevision,

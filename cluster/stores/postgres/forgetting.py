@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 from typing import Any
 
 from cluster.errors import InvalidRequest, NotFound
 from cluster.forget.key_files import KeyFile
-from cluster.forget.marks import MarkKey
+from cluster.forget.marks import MarkKey, marks_of_owner
 from cluster.forget.naming import emptied, is_upload, names_it, scrubbed, upload_meant
 from cluster.forget.refusal import NO_KEY, OTHER_KEY, Buried, decide_refusals, marks_of
 from cluster.model import Revision, Turn
 from cluster.stores.checks import require, storable
 from cluster.stores.postgres.residue import find_residue
 from cluster.stores.postgres.statements import Connection, Statements
-from cluster.stores.postgres.usage import UsageErasure
+from cluster.stores.postgres.usage_erasure import UsageErasure
 from cluster.stores.protocols.forgetting import (
     Finding,
     Holding,
@@ -50,6 +50,36 @@ class PostgresForgetting:
     async def lock_puts(self, tenants: Sequence[str]) -> None:
         """Taken by every put, so that none of what `lock` waits for is overlooked."""
         await self._sql.rows("share_tenants", {"space": LOCK_SPACE, "tenants": list(tenants)})
+
+    async def lock_free(self, tenants: Sequence[str]) -> set[str]:
+        """The same for those of `tenants` that nobody forgets in; waits for nobody."""
+        asked = {"space": LOCK_SPACE, "tenants": list(tenants)}
+        return {row[0] for row in await self._sql.rows("share_free_tenants", asked)}
+
+    async def owners_forgotten(
+        self, owners: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], datetime]:
+        """Of these (tenant, owner) the forgotten ones, and when that was last. `InvalidRequest`
+        when there are tombstones and no key to read them with."""
+        if not owners:
+            return {}
+        tenants = sorted({tenant for tenant, _ in owners})
+        rows = await self._sql.rows("tenants_with_tombstones", {"tenants": tenants})
+        closed = {row[0] for row in rows}
+        if not closed:
+            return {}
+        key = await self._known_key()
+        marks = {
+            mark: (tenant, owner)
+            for tenant, owner in owners
+            if tenant in closed
+            for mark in marks_of_owner(key, tenant, owner)
+        }
+        asked = {"marks": list(marks), "tenants": sorted(closed)}
+        found: dict[tuple[str, str], datetime] = {}
+        for mark, _, at, _ in await self._sql.rows("buried", asked):
+            found[marks[mark]] = max(at, found.get(marks[mark], at))
+        return found
 
     async def matching(self, tenant: str, selector: Selector, *, owner: str | None) -> list[str]:
         if not storable(selector.value):

@@ -65,7 +65,7 @@ class PostgresTransaction:
         self.reconciling = PostgresReconciling(connection)
         self.rebuilds = PostgresRebuilds(connection)
         self.lookups = PostgresLookups(connection)
-        self.usage = PostgresUsage(connection)
+        self.usage = PostgresUsage(connection, self.forgetting)
         self.writes = PostgresWrites(connection)
 
 

@@ -12,20 +12,31 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
 
+from cluster.errors import InvalidRequest
 from cluster.model import Scope
 from cluster.stores.checks import require, require_limit, storable
+from cluster.stores.postgres.forgetting import PostgresForgetting
 from cluster.stores.postgres.statements import Connection, Statements
-from cluster.stores.protocols.forgetting import Needles, Selector
 from cluster.stores.protocols.usage import PassageUsage, Shown, Standing, UsageReport
-from cluster.stores.usage_rules import HeldEvent, check_report, events_of, usage_of
+from cluster.stores.usage_rules import (
+    HeldEvent,
+    check_report,
+    countable,
+    events_of,
+    owners_of,
+    said_in_time,
+    usage_of,
+)
 
 
 class PostgresUsage:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, forgetting: PostgresForgetting) -> None:
         self._sql = Statements(connection, "usage")
+        self._forgetting = forgetting
 
     async def add_shown(self, shown: Sequence[Shown]) -> int:
-        kept = [one for one in require(shown, "passages") if storable(one.chunk_id)]
+        named = [one for one in require(shown, "passages") if storable(one.chunk_id)]
+        kept = await self._countable(named)
         asked = {
             "chunks": [one.chunk_id for one in kept],
             "tenants": [one.tenant for one in kept],
@@ -40,6 +51,10 @@ class PostgresUsage:
         check_report(report)
         events = [one for one in events_of(scope, report) if storable(one.chunk_id)]
         walls = {"tenant": scope.tenant, "owner": scope.owner}
+        await self._forgetting.lock_puts([scope.tenant])
+        forgotten = await self._forgetting.owners_forgotten(owners_of([scope]))
+        if not said_in_time(scope, now, forgotten):
+            return frozenset()
         ids = sorted({one.chunk_id for one in events})
         documents = await self._hold("hold_in_turn", ids, [scope.tenant])
         asked = {**walls, "ids": ids, "held": documents}
@@ -92,6 +107,18 @@ class PostgresUsage:
             for chunk_id, of_chunk in groupby(rows, key=lambda row: str(row[0]))
         }
 
+    async def _countable(self, shown: Sequence[Shown]) -> list[Shown]:
+        """Whoever is just being forgotten is passed over: that is not waited for."""
+        owners = owners_of(shown)
+        if not owners:
+            return list(shown)
+        free = await self._forgetting.lock_free(sorted({tenant for tenant, _ in owners}))
+        kept = [one for one in shown if one.owner is None or one.tenant in free]
+        try:
+            return countable(kept, await self._forgetting.owners_forgotten(owners_of(kept)))
+        except InvalidRequest:
+            return countable(kept, None)
+
     async def _hold(self, how: str, chunk_ids: Sequence[str], tenants: Sequence[str]) -> list[str]:
         asked = {"ids": list(chunk_ids), "tenants": list(tenants)}
         return [row[0] for row in await self._sql.rows(how, asked)]
@@ -112,50 +139,3 @@ class PostgresWrites:
 
     async def note(self, tenants: Sequence[str]) -> None:
         await self._sql.rows("note_writes", {"tenants": list(require(tenants, "tenants"))})
-
-
-class UsageErasure:
-    """What other writes do to the rows of usage."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._sql = Statements(connection, "usage")
-
-    async def erase(self, revision_ids: Sequence[str]) -> dict[str, int]:
-        """Once the chunks of these revisions are gone, and while the revisions are still there.
-        Rows by table."""
-        asked = {"ids": list(revision_ids)}
-        return {
-            "usage_counts": await self._sql.run("erase_counts", asked),
-            "usage_events": await self._sql.run("erase_events", asked),
-        }
-
-    async def note_chunks(self, chunk_ids: Sequence[str]) -> None:
-        """An index is made to agree with the ledger again: answers may change."""
-        await self._sql.rows("note_writes_of_chunks", {"ids": list(chunk_ids)})
-
-    async def scrub(self, tenant: str, needles: Needles, selector: Selector) -> dict[str, int]:
-        """An owner's rows go; artifacts that name what was forgotten lose their name. So do rows of
-        documents that code without this table erased."""
-        named = {
-            "tenant": tenant,
-            "ids": list(needles.ids),
-            "names": [*needles.names, *needles.ids],
-            "patterns": [_pattern(sample) for sample in needles.samples],
-        }
-        gone = {
-            "usage_counts": await self._sql.run("erase_counts_named", named),
-            "usage_events": await self._sql.run("erase_events_named", named),
-        }
-        if selector.kind == "owner":
-            whose = {"tenant": tenant, "owner": selector.value}
-            gone["usage_counts"] += await self._sql.run("erase_counts_of_owner", whose)
-            gone["usage_events"] += await self._sql.run("erase_events_of_owner", whose)
-        gone["usage_events"] += await self._sql.run("scrub_artifacts", named)
-        if any(gone.values()):
-            await self._sql.rows("note_writes", {"tenants": [tenant]})
-        return gone
-
-
-def _pattern(sample: str) -> str:
-    escaped = sample.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"%{escaped}%"

@@ -14,12 +14,14 @@ Verdict = Literal["useful", "wrong", "outdated"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A passage that was part of `times` answers to this owner (`None`: without one)."""
+    """A passage that was part of `times` answers to this owner (`None`: without one), the first
+    of them asked for at `since` (`None`: just now)."""
 
     tenant: str
     owner: str | None
     chunk_id: str
     times: int = 1
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +69,16 @@ class Usage(Protocol):
 
     async def add_shown(self, shown: Sequence[Shown]) -> int:
         """Add to the counts; how many rows. Passages that are gone, or are just being
-        published or erased, are passed over."""
+        published or erased, are passed over; so is what owners were shown before they were
+        forgotten, and where the key is not there to tell that."""
         ...
 
     async def report(self, scope: Scope, report: UsageReport, *, now: datetime) -> frozenset[str]:
         """Keep what was said, once however often it is said; a later verdict on a passage of an
         answer replaces the former one. The passages that `scope` may see, and until they are
-        deleted also superseded ones; of others nothing is kept. What changes nothing is no
-        write. Waits for whoever publishes or erases these passages."""
+        deleted also superseded ones; of others nothing is kept. Nor is what an owner
+        said before `now` who was forgotten since. What changes nothing is no write. Waits for
+        whoever publishes or erases these passages, or forgets in this tenant."""
         ...
 
     async def of_document(self, scope: Scope, document_id: str) -> list[PassageUsage]:

@@ -6,6 +6,12 @@ SELECT pg_advisory_xact_lock(%(space)s, hashtext(%(tenant)s))
 SELECT pg_advisory_xact_lock_shared(%(space)s, asked.key)
 FROM (SELECT DISTINCT hashtext(t) AS key FROM unnest(%(tenants)s::text[]) AS t ORDER BY 1) AS asked
 
+-- name: share_free_tenants
+-- The same without waiting: the tenants in which nothing is just being forgotten.
+SELECT asked.tenant
+FROM (SELECT DISTINCT t AS tenant FROM unnest(%(tenants)s::text[]) AS t) AS asked
+WHERE pg_try_advisory_xact_lock_shared(%(space)s, hashtext(asked.tenant))
+
 -- name: matching_item, reads
 SELECT DISTINCT r.document_id
 FROM revisions r
