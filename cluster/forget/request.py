@@ -162,9 +162,16 @@ async def forget(tx: Transaction, wish: Wish, *, key_file: KeyFile, now: datetim
         if former is None:
             raise
         return former
-    if former is not None and not plan.documents and former.lifted_at is None:
+    done = former is not None and former.lifted_at is None and not plan.documents
+    if former is not None and done and not await _told_of(tx, wish):
         return former
     return await _carry_out(tx, wish, plan, key, selector=selector, now=now)
+
+
+async def _told_of(tx: Transaction, wish: Wish) -> bool:
+    """Whether usage tells of an owner who has no documents (any more)."""
+    selector = wish.selector
+    return selector.kind == "owner" and await tx.usage.tells_of(wish.tenant, selector.value)
 
 
 async def commit(ledger: Ledger, wish: Wish, *, key_file: KeyFile, now: datetime) -> ForgetJob:

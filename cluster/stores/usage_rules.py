@@ -18,6 +18,9 @@ USED = "used"
 MAX_PASSAGES = 1000
 """Passages that one report names, and that are listed of one document."""
 
+MAX_ARTIFACTS = 20
+"""Artifacts that are listed of a passage of a document."""
+
 MAX_ARTIFACT_BYTES = 500
 VERDICTS: tuple[Verdict, ...] = ("useful", "wrong", "outdated")
 SEARCH_ID = re.compile(r"srch_[a-z0-9]{16,64}")
@@ -118,9 +121,9 @@ def events_of(scope: Scope, report: UsageReport) -> list[Event]:
 
 
 def usage_of(
-    document_id: str, shown: Mapping[str, int], events: Iterable[HeldEvent]
+    document_id: str, shown: Mapping[str, int], events: Iterable[HeldEvent], *, limit: int
 ) -> list[PassageUsage]:
-    """Most shown first, ties by chunk id, at most `MAX_PASSAGES`."""
+    """Most shown first, ties by chunk id, at most `limit`."""
     by_chunk: dict[str, list[HeldEvent]] = {chunk_id: [] for chunk_id in shown}
     for event in events:
         by_chunk.setdefault(event.chunk_id, []).append(event)
@@ -128,7 +131,7 @@ def usage_of(
         _usage(document_id, chunk_id, shown.get(chunk_id, 0), of_chunk)
         for chunk_id, of_chunk in by_chunk.items()
     ]
-    return sorted(usages, key=lambda one: (-one.shown, one.chunk_id))[:MAX_PASSAGES]
+    return sorted(usages, key=lambda one: (-one.shown, one.chunk_id))[:limit]
 
 
 def artifacts_of(events: Iterable[HeldEvent]) -> tuple[str, ...]:
@@ -141,6 +144,11 @@ def artifacts_of(events: Iterable[HeldEvent]) -> tuple[str, ...]:
     return tuple(sorted(sorted(latest), key=lambda name: latest[name], reverse=True))
 
 
+def in_order(counts: Mapping[str, int]) -> dict[Verdict, int]:
+    """Of the verdicts among these kinds, in their own order, those that there are."""
+    return {verdict: counts[verdict] for verdict in VERDICTS if counts.get(verdict)}
+
+
 def _usage(document_id: str, chunk_id: str, shown: int, events: list[HeldEvent]) -> PassageUsage:
     kinds = Counter(event.kind for event in events)
     return PassageUsage(
@@ -148,6 +156,6 @@ def _usage(document_id: str, chunk_id: str, shown: int, events: list[HeldEvent])
         document_id=document_id,
         shown=shown,
         used=len({event.search_id for event in events if event.kind == USED}),
-        verdicts={verdict: kinds[verdict] for verdict in VERDICTS if kinds[verdict]},
-        used_in=artifacts_of(events),
+        verdicts=in_order(kinds),
+        used_in=artifacts_of(events)[:MAX_ARTIFACTS],
     )

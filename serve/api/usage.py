@@ -17,6 +17,7 @@ from serve.api.schemas import Plain
 
 router = APIRouter(tags=["usage"])
 MAX_NAMED = 200
+MAX_LISTED = 1000
 
 ChunkId = Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}$")]
 
@@ -68,7 +69,8 @@ class UsageAnswer(BaseModel):
 
 
 class PassageCounts(BaseModel):
-    """`shown` in so many answers, `used` in so many of them, `unused` in the rest."""
+    """`shown` in so many answers, `used` in so many of them, `unused` in the rest. `used_in`:
+    the latest 20."""
 
     chunk_id: str
     shown: int
@@ -79,8 +81,11 @@ class PassageCounts(BaseModel):
 
 
 class DocumentUsage(BaseModel):
+    """The most shown passages; with `more` there are others, which were shown less."""
+
     document_id: str
     passages: list[PassageCounts]
+    more: bool
 
 
 @router.post(
@@ -116,14 +121,18 @@ async def tell(body: UsageBody, key: Writer, service: TheService) -> UsageAnswer
     responses=problems(401, 404, 503),
 )
 async def of_document(document_id: str, key: Reader, service: TheService) -> DocumentUsage:
-    """Its passages that were ever shown or used, most shown first. Showing is counted a second
-    later, and without a promise."""
+    """Its passages that were ever shown or used, the 1,000 most shown first. Showing is counted a
+    second later, and without a promise."""
     known_form(document_id, "document")
     scope = scope_of(key)
     async with service.ledger.transaction() as tx:
         await tx.documents.editions(scope, document_id)  # not there, or not for this key
-        usages = await tx.usage.of_document(scope, document_id)
-    return DocumentUsage(document_id=document_id, passages=[_counts(each) for each in usages])
+        usages = await tx.usage.of_document(scope, document_id, limit=MAX_LISTED + 1)
+    return DocumentUsage(
+        document_id=document_id,
+        passages=[_counts(each) for each in usages[:MAX_LISTED]],
+        more=len(usages) > MAX_LISTED,
+    )
 
 
 def _counts(usage: PassageUsage) -> PassageCounts:

@@ -546,6 +546,22 @@ class ForgettingContract:
         async with ledger.transaction() as tx:
             assert await tx.usage.add_shown([earlier]) == 0
 
+    async def test_an_owner_without_documents_is_forgotten_again_with_what_was_used_since(
+        self, ledger: Ledger, key_file: KeyFile
+    ) -> None:
+        one = prepared("a.md", KEPT, pieces=1)
+        await show(ledger, one)
+        jobs = [await self.forget(ledger, key_file, "owner", "ann") for _ in range(2)]
+        assert jobs[0] == jobs[1]
+        ann = Scope(tenant="acme", owner="ann")
+        used = UsageReport(search_id="srch_" + "a" * 20, used=tuple(chunk_ids(one)), artifact="x")
+        async with ledger.transaction() as tx:
+            await tx.usage.report(ann, used, now=LATER)
+        again = await self.forget(ledger, key_file, "owner", "ann")
+        assert again.job_id != jobs[0].job_id
+        async with ledger.transaction() as tx:
+            assert not await tx.usage.tells_of("acme", "ann")
+
     async def test_without_the_key_no_owner_is_counted(
         self, ledger: Ledger, key_file: KeyFile, tmp_path: Path
     ) -> None:

@@ -171,6 +171,45 @@ class UsageContract:
         usages = await told(ledger, old.revision.document_id)
         assert [one.shown for one in usages] == [3, 2, *[1] * 998]
         assert [one.chunk_id for one in usages] == [most, former, *sorted(rest)[:998]]
+        async with ledger.transaction() as tx:
+            first = await tx.usage.of_document(ACME, old.revision.document_id, limit=2)
+            with pytest.raises(InvalidRequest):
+                await tx.usage.of_document(ACME, old.revision.document_id, limit=0)
+        assert first == usages[:2]
+
+    async def test_of_a_passage_the_latest_artifacts_are_listed(self, ledger: Ledger) -> None:
+        one = prepared(pieces=2)
+        chunk, other = chunk_ids(one)
+        await show(ledger, one)
+        for number in range(25):
+            at = NOW + timedelta(hours=number // 2)
+            await report(ledger, used=(chunk,), artifact=f"part-{number:02}", now=at)
+        await report(ledger, used=(other,), artifact="rest", now=NOW)
+        latest = [f"part-{number:02}" for pair in range(24, -1, -2) for number in (pair, pair + 1)]
+        latest.remove("part-25")
+        first, second = await told(ledger, one.revision.document_id)
+        assert {first.chunk_id: first.used_in, second.chunk_id: second.used_in} == {
+            chunk: tuple(latest[:20]),
+            other: ("rest",),
+        }
+        async with ledger.transaction() as tx:
+            found = await tx.usage.used_in(ACME, [chunk, other, chunk], limit=3)
+        assert found == {chunk: tuple(latest[:3]), other: ("rest",)}
+
+    async def test_what_tells_of_an_owner_is_known(self, ledger: Ledger) -> None:
+        one, theirs = prepared(pieces=1), prepared(tenant="other", pieces=1)
+        (chunk,), (other,) = chunk_ids(one), chunk_ids(theirs)
+        await show(ledger, one, theirs)
+        await count(ledger, shown(chunk, scope=ANN), shown(chunk))
+        await report(ledger, BEN, used=(chunk,))
+        await report(ledger, Scope(tenant="other", owner="eve"), used=(other,))
+        async with ledger.transaction() as tx:
+            told_of = [
+                owner
+                for owner in ("ann", "ben", "eve", "", "nul\0")
+                if await tx.usage.tells_of("acme", owner)
+            ]
+        assert told_of == ["ann", "ben"]
 
     @pytest.mark.parametrize(
         "wrong",

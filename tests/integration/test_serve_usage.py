@@ -124,6 +124,7 @@ async def test_shown_and_unused_is_counted_beside_the_answer(stores: Stores) -> 
         )
         told = (await client.get(f"/v1/documents/{citation['document_id']}/usage")).json()
         metrics = (await client.get("/metrics")).text
+    assert told["more"] is False
     assert told["passages"] == [
         {
             "chunk_id": citation["chunk_ids"][0],

@@ -12,6 +12,7 @@ from cluster.stores.memory.forgetting import MemoryForgetting
 from cluster.stores.memory.state import HeldRevision, HeldUsage, State
 from cluster.stores.protocols.usage import PassageUsage, Shown, Standing, UsageReport
 from cluster.stores.usage_rules import (
+    MAX_PASSAGES,
     HeldEvent,
     artifacts_of,
     check_report,
@@ -71,7 +72,9 @@ class MemoryUsage:
             self._state.note_write(scope.tenant)
         return frozenset(seen)
 
-    async def of_document(self, scope: Scope, document_id: str) -> list[PassageUsage]:
+    async def of_document(
+        self, scope: Scope, document_id: str, *, limit: int = MAX_PASSAGES
+    ) -> list[PassageUsage]:
         def asked(chunk_id: str) -> bool:
             held = self._kept(chunk_id)
             return (
@@ -85,7 +88,7 @@ class MemoryUsage:
             if owner in ("", scope.owner) and asked(chunk_id):
                 shown[chunk_id] = shown.get(chunk_id, 0) + times
         events = [one.event for one in self._seen(scope) if asked(one.event.chunk_id)]
-        return usage_of(document_id, shown, events)
+        return usage_of(document_id, shown, events, limit=require_limit(limit))
 
     async def used_in(
         self, scope: Scope, chunk_ids: Sequence[str], *, limit: int
@@ -97,6 +100,15 @@ class MemoryUsage:
                 by_chunk[one.event.chunk_id].append(one.event)
         found = {chunk_id: artifacts_of(events)[:most] for chunk_id, events in by_chunk.items()}
         return {chunk_id: artifacts for chunk_id, artifacts in found.items() if artifacts}
+
+    async def tells_of(self, tenant: str, owner: str) -> bool:
+        if not owner:
+            return False
+        state = self._state
+        counts = (self._kept(chunk) for chunk, of in state.usage_counts if of == owner)
+        return any(held is not None and held.revision.tenant == tenant for held in counts) or any(
+            (one.tenant, one.owner) == (tenant, owner) for one in state.usage_events.values()
+        )
 
     async def _countable(self, shown: Sequence[Shown]) -> list[Shown]:
         try:

@@ -19,13 +19,15 @@ from cluster.stores.postgres.forgetting import PostgresForgetting
 from cluster.stores.postgres.statements import Connection, Statements
 from cluster.stores.protocols.usage import PassageUsage, Shown, Standing, UsageReport
 from cluster.stores.usage_rules import (
-    HeldEvent,
+    MAX_ARTIFACTS,
+    MAX_PASSAGES,
+    USED,
     check_report,
     countable,
     events_of,
+    in_order,
     owners_of,
     said_in_time,
-    usage_of,
 )
 
 
@@ -50,7 +52,7 @@ class PostgresUsage:
     async def report(self, scope: Scope, report: UsageReport, *, now: datetime) -> frozenset[str]:
         check_report(report)
         events = [one for one in events_of(scope, report) if storable(one.chunk_id)]
-        walls = {"tenant": scope.tenant, "owner": scope.owner}
+        walls = _walls(scope)
         await self._forgetting.lock_puts([scope.tenant])
         forgotten = await self._forgetting.owners_forgotten(owners_of([scope]))
         if not said_in_time(scope, now, forgotten):
@@ -74,38 +76,53 @@ class PostgresUsage:
                 await self._sql.rows("note_writes", {"tenants": [scope.tenant]})
         return frozenset(held)
 
-    async def of_document(self, scope: Scope, document_id: str) -> list[PassageUsage]:
+    async def of_document(
+        self, scope: Scope, document_id: str, *, limit: int = MAX_PASSAGES
+    ) -> list[PassageUsage]:
+        most = require_limit(limit)
         if not storable(document_id):
             return []
-        asked = {"tenant": scope.tenant, "owner": scope.owner, "document": document_id}
-        counts = await self._sql.rows("counts_of_document", asked)
-        events = await self._sql.rows("events_of_document", asked)
-        return usage_of(
-            document_id,
-            {chunk_id: int(shown) for chunk_id, shown in counts},
-            [
-                HeldEvent(
-                    chunk_id=row[0],
-                    search_id=row[1],
-                    kind=row[2],
-                    artifact=row[3],
-                    reported_at=row[4],
-                )
-                for row in events
-            ],
-        )
+        asked = {**_walls(scope), "document": document_id, "limit": most}
+        shown = dict(await self._sql.rows("passages_of_document", asked))
+        if not shown:
+            return []
+        answers: dict[str, int] = {}
+        verdicts: dict[str, dict[str, int]] = {}
+        kinds = await self._sql.rows("kinds", {**_walls(scope), "ids": list(shown)})
+        for chunk_id, kind, events, searches in kinds:
+            if kind == USED:
+                answers[chunk_id] = searches
+            else:
+                verdicts.setdefault(chunk_id, {})[kind] = events
+        used_in = await self.used_in(scope, list(shown), limit=MAX_ARTIFACTS)
+        return [
+            PassageUsage(
+                chunk_id=chunk_id,
+                document_id=document_id,
+                shown=times,
+                used=answers.get(chunk_id, 0),
+                verdicts=in_order(verdicts.get(chunk_id, {})),
+                used_in=used_in.get(chunk_id, ()),
+            )
+            for chunk_id, times in shown.items()
+        ]
 
     async def used_in(
         self, scope: Scope, chunk_ids: Sequence[str], *, limit: int
     ) -> dict[str, tuple[str, ...]]:
         most = require_limit(limit)
         ids = [one for one in require(chunk_ids, "chunk ids") if storable(one)]
-        asked = {"tenant": scope.tenant, "owner": scope.owner, "ids": ids}
-        rows = await self._sql.rows("used_in", asked)
+        rows = await self._sql.rows("used_in", {**_walls(scope), "ids": ids, "limit": most})
         return {
-            chunk_id: tuple(row[1] for row in of_chunk)[:most]
+            chunk_id: tuple(row[1] for row in of_chunk)
             for chunk_id, of_chunk in groupby(rows, key=lambda row: str(row[0]))
         }
+
+    async def tells_of(self, tenant: str, owner: str) -> bool:
+        if not owner or not storable(owner):
+            return False
+        ((found,),) = await self._sql.rows("tells_of", {"tenant": tenant, "owner": owner})
+        return bool(found)
 
     async def _countable(self, shown: Sequence[Shown]) -> list[Shown]:
         """Whoever is just being forgotten is passed over: that is not waited for."""
@@ -139,3 +156,7 @@ class PostgresWrites:
 
     async def note(self, tenants: Sequence[str]) -> None:
         await self._sql.rows("note_writes", {"tenants": list(require(tenants, "tenants"))})
+
+
+def _walls(scope: Scope) -> dict[str, object]:
+    return {"tenant": scope.tenant, "owner": scope.owner}

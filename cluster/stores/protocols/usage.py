@@ -81,16 +81,23 @@ class Usage(Protocol):
         whoever publishes or erases these passages, or forgets in this tenant."""
         ...
 
-    async def of_document(self, scope: Scope, document_id: str) -> list[PassageUsage]:
+    async def of_document(
+        self, scope: Scope, document_id: str, *, limit: int = 1000
+    ) -> list[PassageUsage]:
         """Of the passages of its present and superseded revisions that were ever shown or used,
-        most shown first, ties by chunk id, at most 1,000. Rows of other owners do not count."""
+        most shown first, ties by chunk id, at most `limit`; `used_in` of each has the latest 20.
+        Rows of other owners do not count."""
         ...
 
     async def used_in(
         self, scope: Scope, chunk_ids: Sequence[str], *, limit: int
     ) -> dict[str, tuple[str, ...]]:
-        """chunk id -> the artifacts that it went into, latest first, at most `limit`. Unused:
-        absent."""
+        """chunk id -> the artifacts that it went into, latest first, ties by name, at most
+        `limit`. Unused: absent."""
+        ...
+
+    async def tells_of(self, tenant: str, owner: str) -> bool:
+        """Whether any row is of this owner."""
         ...
 
 

@@ -72,32 +72,51 @@ ORDER BY n.event_id
 ON CONFLICT (event_id) DO UPDATE SET kind = EXCLUDED.kind, reported_at = EXCLUDED.reported_at
 WHERE usage_events.kind <> EXCLUDED.kind
 
--- name: counts_of_document, reads
-SELECT u.chunk_id, sum(u.shown)
-FROM usage_counts u
-JOIN chunks c ON c.chunk_id = u.chunk_id
-JOIN revisions r ON r.revision_id = c.revision_id AND r.state IN ('visible', 'superseded')
-WHERE u.document_id = %(document)s
-  AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
-  AND u.owner IN ('', COALESCE(%(owner)s, ''))
-GROUP BY u.chunk_id
+-- name: passages_of_document, reads
+-- From its passages on: by their ids only rows of this owner, and of those without one, are read.
+WITH passages AS MATERIALIZED (
+    SELECT c.chunk_id
+    FROM revisions r JOIN chunks c ON c.revision_id = r.revision_id
+    WHERE r.document_id = %(document)s AND r.state IN ('visible', 'superseded')
+      AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
+), counted AS MATERIALIZED (
+    SELECT p.chunk_id, (
+        SELECT COALESCE(sum(u.shown), 0)::bigint FROM usage_counts u
+        WHERE u.chunk_id = p.chunk_id AND u.owner IN ('', COALESCE(%(owner)s, ''))
+    ) AS shown
+    FROM passages p
+)
+SELECT n.chunk_id, n.shown FROM counted n
+WHERE n.shown > 0 OR EXISTS (
+    SELECT FROM usage_events e
+    WHERE e.chunk_id = n.chunk_id AND (e.owner IS NULL OR e.owner = %(owner)s))
+ORDER BY n.shown DESC, n.chunk_id
+LIMIT %(limit)s
 
--- name: events_of_document, reads
-SELECT e.chunk_id, e.search_id, e.kind, e.artifact, e.reported_at
+-- name: kinds, reads
+SELECT e.chunk_id, e.kind, count(*), count(DISTINCT e.search_id)
 FROM usage_events e
-JOIN chunks c ON c.chunk_id = e.chunk_id
-JOIN revisions r ON r.revision_id = c.revision_id AND r.state IN ('visible', 'superseded')
-WHERE e.document_id = %(document)s
-  AND r.tenant = %(tenant)s AND (r.owner IS NULL OR r.owner = %(owner)s)
-  AND (e.owner IS NULL OR e.owner = %(owner)s)
+WHERE e.chunk_id = ANY(%(ids)s::text[])
+  AND e.tenant = %(tenant)s AND (e.owner IS NULL OR e.owner = %(owner)s)
+GROUP BY e.chunk_id, e.kind
 
 -- name: used_in, reads
-SELECT e.chunk_id, e.artifact
-FROM usage_events e
-WHERE e.chunk_id = ANY(%(ids)s::text[]) AND e.kind = 'used' AND e.artifact <> ''
-  AND e.tenant = %(tenant)s AND (e.owner IS NULL OR e.owner = %(owner)s)
-GROUP BY e.chunk_id, e.artifact
-ORDER BY e.chunk_id, max(e.reported_at) DESC, e.artifact
+SELECT asked.chunk_id, latest.artifact
+FROM (SELECT DISTINCT n.chunk_id FROM unnest(%(ids)s::text[]) AS n(chunk_id)) AS asked
+CROSS JOIN LATERAL (
+    SELECT e.artifact, max(e.reported_at) AS at
+    FROM usage_events e
+    WHERE e.chunk_id = asked.chunk_id AND e.kind = 'used' AND e.artifact <> ''
+      AND e.tenant = %(tenant)s AND (e.owner IS NULL OR e.owner = %(owner)s)
+    GROUP BY e.artifact
+    ORDER BY at DESC, e.artifact
+    LIMIT %(limit)s
+) AS latest
+ORDER BY asked.chunk_id, latest.at DESC, latest.artifact
+
+-- name: tells_of, reads
+SELECT EXISTS (SELECT FROM usage_counts u WHERE u.tenant = %(tenant)s AND u.owner = %(owner)s)
+    OR EXISTS (SELECT FROM usage_events e WHERE e.tenant = %(tenant)s AND e.owner = %(owner)s)
 
 -- name: erase_counts
 -- Of these revisions' documents: what tells of chunks that are no more.
