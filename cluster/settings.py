@@ -118,6 +118,33 @@ class EncoderSettings(_Section):
     hashing_dim: int = Field(384, ge=8, le=4096, description="only for backend hashing (tests)")
 
 
+class CrossEncoderSettings(_Section):
+    """A model that reads question and passage together, behind late interaction."""
+
+    model: str | None = Field(
+        None, description="hub name or local path of a CrossEncoder; unset: late interaction alone"
+    )
+    revision: str | None = Field(None, description="hub revision, when `model` is a hub name")
+    backend: Literal["auto", "onnx-int8", "torch-fp32", "torch-bf16", "torch-fp16"] = "auto"
+    device: str = Field("auto", description="auto, cpu, cuda, cuda:1, mps")
+    max_tokens: int = Field(
+        384, ge=16, le=8192, description="of question and passage together; the rest is cut"
+    )
+    batch_tokens: int = Field(
+        8192, ge=64, description="padded tokens in one forward pass; on CPU at most 1024"
+    )
+    threads: int = Field(0, ge=0, description="0: as many as the machine has cores")
+    pool: int = Field(30, ge=1, le=1000, description="passages that it reads for one question")
+    timeout_s: float = Field(0.8, gt=0, le=60, description="then late interaction's order answers")
+    failures: int = Field(5, ge=1, le=1000, description="in a row, after which it is not asked")
+    rest_s: float = Field(15.0, gt=0, description="so long; then one question tries again")
+    replicas: int = Field(1, ge=1)
+    gpus: float = Field(0.0, ge=0, description="GPUs of one replica")
+    batch: int = Field(4, ge=1, description="questions in one micro-batch")
+    batch_wait_ms: float = Field(2.0, ge=0)
+    max_queued_requests: int = Field(32, ge=0, description="more than that are not scored")
+
+
 class ChunkSettings(_Section):
     max_tokens: int = Field(480, ge=32, le=800, description="bounded by the encoder as well")
     target_tokens: int = Field(320, ge=16, le=800)
@@ -208,6 +235,7 @@ class Settings(_Section):
     text_index: TextIndexSettings = TextIndexSettings()
     indexer: IndexerSettings = IndexerSettings()
     encoder: EncoderSettings = EncoderSettings()
+    cross_encoder: CrossEncoderSettings = CrossEncoderSettings()
     chunk: ChunkSettings = ChunkSettings()
     ingest: IngestSettings = IngestSettings()
     forget: ForgetSettings = ForgetSettings()

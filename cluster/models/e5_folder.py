@@ -11,21 +11,20 @@ from cluster.models.e5_wheel import (
     MAX_LENGTH,
     QUERY_PROMPT,
     Floats,
-    Packed,
     Shape,
     WheelModel,
 )
-from cluster.models.onnx_graph import EPSILON
+from cluster.models.onnx_graph import floats_of
 from cluster.models.unigram import MASK, SPECIALS
 
-_EMBEDDINGS = {
+EMBEDDINGS = {
     "emb.word": "word_embeddings.weight",
     "emb.pos": "position_embeddings.weight",
     "emb.type": "token_type_embeddings.weight",
     "emb.ln.w": "LayerNorm.weight",
     "emb.ln.b": "LayerNorm.bias",
 }
-_LAYER = {
+LAYER = {
     "q": "attention.self.query",
     "k": "attention.self.key",
     "v": "attention.self.value",
@@ -40,7 +39,7 @@ _KIND = {"w": "weight", "b": "bias"}
 
 def torch_tensors(model: WheelModel) -> dict[str, Floats]:
     """Tensors by the names that `BertModel` gives them, float32."""
-    tensors = {_torch_name(name): _floats(tensor) for name, tensor in model.tensors.items()}
+    tensors = {tensor_name(name): floats_of(tensor) for name, tensor in model.tensors.items()}
     hidden = model.shape.hidden
     # The wheel has no pooler and mean pooling never asks it; without one, loaders complain.
     tensors["pooler.dense.weight"] = np.eye(hidden, dtype=np.float32)
@@ -104,7 +103,7 @@ def _model_config(shape: Shape) -> Mapping[str, object]:
         "intermediate_size": shape.feed_forward,
         "max_position_embeddings": shape.positions,
         "type_vocab_size": shape.types,
-        "layer_norm_eps": EPSILON,
+        "layer_norm_eps": shape.epsilon,
         "bos_token_id": 0,
         "pad_token_id": 1,
         "eos_token_id": 2,
@@ -114,12 +113,8 @@ def _model_config(shape: Shape) -> Mapping[str, object]:
     }
 
 
-def _torch_name(name: str) -> str:
-    if name in _EMBEDDINGS:
-        return f"embeddings.{_EMBEDDINGS[name]}"
+def tensor_name(name: str) -> str:
+    if name in EMBEDDINGS:
+        return f"embeddings.{EMBEDDINGS[name]}"
     layer, part, kind = name.split(".")
-    return f"encoder.layer.{layer.removeprefix('l')}.{_LAYER[part]}.{_KIND[kind]}"
-
-
-def _floats(tensor: Packed | Floats) -> Floats:
-    return np.ascontiguousarray(tensor.floats() if isinstance(tensor, Packed) else tensor)
+    return f"encoder.layer.{layer.removeprefix('l')}.{LAYER[part]}.{_KIND[kind]}"

@@ -22,6 +22,8 @@ MAX_LENGTH = 512
 QUERY_PROMPT = "query: "
 DOCUMENT_PROMPT = "passage: "
 BLOCK = 32
+EPSILON = 1e-12
+"""Of its normalisations."""
 BLOCK_LAYOUT = np.dtype([("scale", "<f2"), ("nibbles", "u1", (BLOCK // 2,))])
 
 Floats = NDArray[np.float32]
@@ -36,6 +38,7 @@ class Shape:
     vocabulary: int
     positions: int
     types: int
+    epsilon: float = EPSILON
 
 
 @dataclass(frozen=True, slots=True, eq=False)

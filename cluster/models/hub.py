@@ -15,9 +15,20 @@ _CONFIG = ["*.json", "*/*.json"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoundModel:
+    """`folder` has at least the JSON files. `location` is what the loader gets: a folder, or a
+    hub name with `revision`. `weights` identifies the weights: the commit, or a digest of the
+    files of a local folder."""
+
+    folder: Path
+    location: str
+    revision: str | None
+    weights: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCard:
-    """`location` is what the loader gets: a folder, or a hub name with `revision`.
-    `weights` identifies the weights: the commit, or a digest of the files of a local folder."""
+    """`location`, `revision` and `weights` as in `FoundModel`."""
 
     location: str
     revision: str | None
@@ -29,19 +40,26 @@ class ModelCard:
 
 
 def read_card(model: str, *, revision: str | None) -> ModelCard:
+    """As `find_model` finds it. Raises `ModelError`."""
+    return _card(find_model(model, revision=revision, setting="encoder.model"))
+
+
+def find_model(model: str, *, revision: str | None, setting: str) -> FoundModel:
     """`model` is an existing folder, else a hub name; only then is a hub asked, and not if its
-    files are already on this machine. Raises `ModelError`."""
+    files are already on this machine. `setting` is what names it. Raises `ModelError`."""
     path = Path(model).expanduser()
     if path.is_dir():
-        return _card(path, location=str(path), revision=None, weights=_weights_digest(path))
+        return FoundModel(
+            folder=path, location=str(path), revision=None, weights=_weights_digest(path)
+        )
     if path.is_absolute() or model.startswith((".", "~")):
-        raise ModelError(f"encoder.model names the folder {model}, which is not there")
-    snapshot = _snapshot(model, revision=revision)
+        raise ModelError(f"{setting} names the folder {model}, which is not there")
+    snapshot = _snapshot(model, revision=revision, setting=setting)
     commit = snapshot.name
-    return _card(snapshot, location=model, revision=commit, weights=commit)
+    return FoundModel(folder=snapshot, location=model, revision=commit, weights=commit)
 
 
-def _snapshot(model: str, *, revision: str | None) -> Path:
+def _snapshot(model: str, *, revision: str | None, setting: str) -> Path:
     import httpx
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
@@ -53,22 +71,22 @@ def _snapshot(model: str, *, revision: str | None) -> Path:
             found = snapshot_download(model, revision=revision, allow_patterns=_CONFIG)
     except (OSError, httpx.HTTPError, HFValidationError) as error:
         raise ModelError(
-            f"encoder.model {model!r} is neither a folder nor a model that the hub gave "
+            f"{setting} {model!r} is neither a folder nor a model that the hub gave "
             f"({type(error).__name__}); check the name and the network, download it beforehand "
-            "(hf download), or unset encoder.model for the built-in one"
+            f"(hf download), or unset {setting}"
         ) from error
     return Path(found)
 
 
-def _card(folder: Path, *, location: str, revision: str | None, weights: str) -> ModelCard:
-    prompts = _json(folder / "config_sentence_transformers.json").get("prompts") or {}
-    config = _json(folder / "config.json")
+def _card(found: FoundModel) -> ModelCard:
+    prompts = read_json(found.folder / "config_sentence_transformers.json").get("prompts") or {}
+    config = read_json(found.folder / "config.json")
     return ModelCard(
-        location=location,
-        revision=revision,
-        weights=weights,
-        dim=_dim(folder, config),
-        max_length=_max_length(folder, config),
+        location=found.location,
+        revision=found.revision,
+        weights=found.weights,
+        dim=_dim(found.folder, config),
+        max_length=_max_length(found.folder, config),
         query_prompt=str(prompts.get("query") or ""),
         document_prompt=str(prompts.get("document") or prompts.get("passage") or ""),
     )
@@ -78,7 +96,7 @@ def _dim(folder: Path, config: dict[str, Any]) -> int:
     """The last module with a width of its own decides."""
     dim = config.get("hidden_size")
     for path in sorted(folder.glob("[0-9]*_*/config.json")):
-        module = _json(path)
+        module = read_json(path)
         for key in ("out_features", "embedding_dimension", "word_embedding_dimension"):
             if key in module:
                 dim = module[key]
@@ -90,8 +108,8 @@ def _dim(folder: Path, config: dict[str, Any]) -> int:
 
 def _max_length(folder: Path, config: dict[str, Any]) -> int:
     stated = [
-        _json(folder / "sentence_bert_config.json").get("max_seq_length"),
-        _json(folder / "tokenizer_config.json").get("model_max_length"),
+        read_json(folder / "sentence_bert_config.json").get("max_seq_length"),
+        read_json(folder / "tokenizer_config.json").get("model_max_length"),
         config.get("max_position_embeddings"),
     ]
     limits = [limit for limit in stated if isinstance(limit, int) and 0 < limit < 1 << 20]
@@ -100,7 +118,8 @@ def _max_length(folder: Path, config: dict[str, Any]) -> int:
     return min(limits)
 
 
-def _json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Of a file that is not there, nothing."""
     if not path.is_file():
         return {}
     try:

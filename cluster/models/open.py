@@ -96,7 +96,7 @@ def open_embedder(settings: Settings) -> Embedder:
         prompts=Prompts(query=recipe["query_prompt"], document=recipe["document_prompt"]),
         centres=centres,
         token_centres=_token_centres(encoder, card),
-        batch_tokens=min(encoder.batch_tokens, _most_tokens(encoder.device)),
+        batch_tokens=min(encoder.batch_tokens, most_tokens(encoder.device)),
         pad_id=pad_id,
     )
 
@@ -105,7 +105,7 @@ def resolved(encoder: EncoderSettings) -> EncoderSettings:
     """`auto` made definite for this machine, so that other processes can be told."""
     if encoder.backend == HASHING:
         return encoder
-    device = _accelerator() or "cpu" if encoder.device == "auto" else encoder.device
+    device = accelerator() or "cpu" if encoder.device == "auto" else encoder.device
     backend: str = encoder.backend
     if backend == "auto":
         backend = _backend_for(device, default_model=encoder.model == weights.DEFAULT_MODEL)
@@ -126,7 +126,7 @@ def _backend_for(device: str, *, default_model: bool) -> str:
     return "torch-fp16"
 
 
-def _accelerator() -> str | None:
+def accelerator() -> str | None:
     """Torch takes seconds to import, so it is asked only where there may be something."""
     if sys.platform == "darwin":
         import torch
@@ -218,7 +218,7 @@ def _fingerprint(recipe: Mapping[str, str]) -> str:
 def _load(
     encoder: EncoderSettings, card: ModelCard, *, models_dir: Path
 ) -> tuple[TextTokens, Forward, int]:
-    threads = encoder.threads or _cores()
+    threads = encoder.threads or cores()
     if encoder.backend == INT8:
         folder = weights.default_model_dir(models_dir, read=[weights.INT8_GRAPH, weights.TOKENIZER])
         return _load_int8(folder, max_length=card.max_length, threads=threads)
@@ -248,11 +248,11 @@ def _load_int8(folder: Path, *, max_length: int, threads: int) -> tuple[TextToke
     return TextTokens(tokenizer, max_length=max_length), forward, weights.PAD_ID
 
 
-def _most_tokens(device: str) -> int:
+def most_tokens(device: str) -> int:
     return CPU_BATCH_TOKENS if device == "cpu" else sys.maxsize
 
 
-def _cores() -> int:
+def cores() -> int:
     """Cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

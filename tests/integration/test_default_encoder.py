@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cluster.errors import ModelError
-from cluster.models import weights
+from cluster.models import built, weights
 from cluster.models.open import describe, open_embedder
 from cluster.models.protocols import Embedder
 from cluster.models.weights import INT8_GRAPH, TOKENIZER, default_model_dir
@@ -112,8 +112,8 @@ def test_damage_is_seen(tmp_path: Path, spoil: str, monkeypatch: pytest.MonkeyPa
         (folder / "config.json").unlink()
         (folder / "config.json").write_text("{}")
     else:
-        (folder / weights.MANIFEST).unlink()
-        (folder / weights.MANIFEST).write_text(json.dumps({"files": None}))
+        (folder / built.MANIFEST).unlink()
+        (folder / built.MANIFEST).write_text(json.dumps({"files": None}))
     with pytest.raises(ModelError, match="no_such_package, not installed: pip install"):
         default_model_dir(tmp_path, read=[TOKENIZER])
 
