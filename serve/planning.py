@@ -18,6 +18,7 @@ from serve.plan.suggestion import Suggestion
 from serve.plan.times import find_times, zone_named
 from serve.plan.versions import KnownEdition
 from serve.short_lived import ShortLived
+from serve.tasks import ended_with
 
 SUGGESTION_SHARE = 0.4
 """Of a question's time, what a language model may take of it at most."""
@@ -34,9 +35,10 @@ async def known_for(
     planner: LanguageModelPlanner | None = None,
 ) -> Known:
     """Raises the ledger's errors. Most questions hint at nothing, and cost no look."""
-    known, (suggestion, notes) = await asyncio.gather(
-        editions.get(question.scope), _suggested(question, planner)
-    )
+    read = asyncio.create_task(editions.get(question.scope))
+    suggesting = asyncio.create_task(_suggested(question, planner))
+    async with ended_with(read, suggesting):
+        known, (suggestion, notes) = await asyncio.gather(read, suggesting)
     hints = [*_hints(question), *_narrowing(suggestion)]
     fitting = await fitting_hints(question, ledger, hints)
     return Known(editions=known, fitting=fitting, suggestion=suggestion, notes=notes)

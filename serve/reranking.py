@@ -14,6 +14,7 @@ from rerank.by_rules import NAME as BY_RULES
 from rerank.late_interaction import NAME, rank_by_tokens
 from rerank.reranker import Asked, Pooled, Reranked, Reranker
 from serve.channels.semantic import EncodeQuery
+from serve.tasks import ended_with
 
 STAGE = "rerank"
 
@@ -52,9 +53,10 @@ class LateInteraction:
 
     async def score(self, asked: Asked, pool: Sequence[Pooled]) -> Reranked:
         chunk_ids = [each.chunk_id for each in pool]
-        packed, question = await asyncio.gather(
-            self._stored(asked, chunk_ids), self.encode(asked.text, asked.language)
-        )
+        reading = asyncio.create_task(self._stored(asked, chunk_ids))
+        encoding = asyncio.ensure_future(self.encode(asked.text, asked.language))
+        async with ended_with(reading, encoding):
+            packed, question = await asyncio.gather(reading, encoding)
         if not packed:
             raise ModelError("no token vectors are stored for these passages")
         # In a thread: a pool of hundreds takes as long as several other questions' awaits.

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def ended_with(*tasks: asyncio.Task[Any]) -> AsyncIterator[None]:
+async def ended_with(*tasks: asyncio.Future[Any]) -> AsyncIterator[None]:
     """However the block ends, none of `tasks` still runs after it."""
     try:
         yield

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import asyncio
 
+import httpx
 import pytest
-from serving import memory_stores
+from serving import NOW, memory_stores
 
 import serve.query_cache
 import serve.usage
+from cluster.errors import ModelError, StoreUnavailable
+from cluster.model import EncodedQuery, Scope
+from cluster.settings import PlannerSettings
 from cluster.stores.protocols import Ledger
+from rerank.reranker import USUAL_RERANK, Asked
 from serve.metrics import Metrics
+from serve.plan.llm import LanguageModelPlanner
+from serve.plan.question import Question
+from serve.plan.suggestion import Suggestion
+from serve.plan.versions import KnownEdition
+from serve.planning import known_for
 from serve.query_cache import QueryCache
+from serve.reranking import LateInteraction
+from serve.short_lived import ShortLived
 from serve.tasks import ended_with
 from serve.usage import ShownCounter
+
+SCOPE = Scope(tenant="acme")
 
 
 async def test_an_error_ends_those_that_still_run_and_is_raised_as_it_is() -> None:
@@ -31,6 +45,50 @@ async def test_an_error_ends_those_that_still_run_and_is_raised_as_it_is() -> No
 async def test_a_block_without_tasks() -> None:
     async with ended_with():
         assert await asyncio.gather() == []
+
+
+async def test_a_look_for_token_vectors_ends_when_the_question_cannot_be_encoded() -> None:
+    ledger = memory_stores().ledger
+
+    async def breaks(_text: str, _language: str) -> EncodedQuery:
+        await asyncio.sleep(0)
+        raise ModelError("no encoder")
+
+    late = LateInteraction(ledger=ledger, encode=breaks, fingerprint="f")
+    asked = Asked(text="?", language="en", terms=(), scope=SCOPE, plan=USUAL_RERANK)
+    before = asyncio.all_tasks()
+    async with ledger.transaction():  # nobody else gets one meanwhile
+        with pytest.raises(ModelError, match="no encoder"):
+            await late.score(asked, [])
+        assert asyncio.all_tasks() == before
+
+
+async def test_a_suggestion_is_not_waited_for_once_the_ledger_has_failed() -> None:
+    ended = asyncio.Event()
+
+    class Slow(LanguageModelPlanner):
+        async def suggest(self, question: Question) -> Suggestion:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                ended.set()
+            return Suggestion()
+
+    async def fails(_scope: Scope) -> list[KnownEdition]:
+        await asyncio.sleep(0)
+        raise StoreUnavailable("ledger", "away")
+
+    async def never(_asked: object) -> Suggestion:
+        return Suggestion()
+
+    question = Question(text="?", scope=SCOPE, limit=5, now=NOW, deadline_s=60.0)
+    async with httpx.AsyncClient() as client:
+        slow = Slow(settings=PlannerSettings(), client=client, known=ShortLived(never, ttl_s=1.0))
+        with pytest.raises(StoreUnavailable):
+            await known_for(
+                question, memory_stores().ledger, ShortLived(fails, ttl_s=1.0), planner=slow
+            )
+    assert ended.is_set()
 
 
 async def test_a_sweep_that_breaks_is_logged(
