@@ -125,6 +125,13 @@ _QUOTED = (
     r"|“(?P<q3>[^”\n]{1,80})”|「(?P<q4>[^」\n]{1,80})」"
     r"|(?<![\p{Latin}\d])'(?P<q5>[^'\n]{0,60})'(?![\p{Latin}\d])"
 )
+_ON_OFF = (
+    r"(?-i:ON|OFF|On|Off)|(?:(?<=(?:[=:：为是成到,，/|]|\b(?:is|are|be|to|or|and|not|either|default|defaults|turned"
+    r"|switched|value))\s*)|(?<=^\s*))(?:on|off)(?=\s*(?:$|[^\s\p{Latin}\d_.-]|\.(?!\S)"
+    r"|(?:by|in|for|and|or|when|if|unless|from|since|as)\b))"
+)
+"""In small letters these are flags where a value may stand, and else say where or when."""
+
 _SCANNER = regex.compile(
     rf"""
     (?P<quoted>{_QUOTED})
@@ -134,14 +141,13 @@ _SCANNER = regex.compile(
         |(?P<m3>{_MONTH})\.?\s+(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<y3>[12]\d{{3}})
         |(?P<d4>\d{{1,2}})\s+(?P<m4>{_MONTH})\s+(?P<y4>[12]\d{{3}})))
     |(?P<clock>(?<![\p{{Latin}}\d_./:#-])\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:\s*[+-]\d{{4}})?(?![\d:]))
-    |(?P<version>{_NOT_INSIDE}(?:v\.?\s?\d+(?:\.(?:\d+|x))*|\d+(?:\.\d+){{2,}}(?:\.x)?|\d+\.x
+    |(?P<version>{_NOT_INSIDE}(?:v\.?\s?\d+(?:\.(?:\d+|x))*|\d+(?:\.\d+){{2,}}(?:\.x)?|\d+(?:\.\d+)*\.x
         |\d+\.\d+(?=\s*(?:版本?|及以上|或更高))
         |(?<=(?:version|release|版本|版)\s{{0,2}})\d+(?:\.(?:\d+|x))*)
         (?:[-.]?(?:rc|beta|alpha|dmr|preview)[-.]?\d*)?(?![\p{{Latin}}\d_]))
     |(?P<duration>{_NOT_INSIDE}(?:\d+(?:\.\d+)?(?:h|ms|m|s|us|µs|ns)){{2,}}(?![\p{{Latin}}\d]))
     |(?P<minutes>{_NOT_INSIDE}\d+m(?![\p{{Latin}}\d]))
-    |(?P<flag>(?<![\p{{Latin}}\d_.])(?:ON|OFF|[Tt]rue|[Ff]alse|TRUE|FALSE|NULL|None|null|nil)
-        (?![\p{{Latin}}\d_]))
+    |(?P<flag>(?<![\p{{Latin}}\d_.])(?:{_ON_OFF}|true|false|null|none|nil)(?![\p{{Latin}}\d_]))
     |(?P<number>{_NOT_INSIDE}(?P<figure>{_NUMBER})(?![\d_]|\.\d)
         (?:\s*(?P<scale>{_SCALE}))?
         (?:[\s-]*(?P<unit>{_BYTE_UNIT}|{_TIME_UNIT}|%|％|percent|per\ cent)(?![\p{{Latin}}_]))?
@@ -158,8 +164,17 @@ _GO_UNITS = {"h": "h", "m": "min", "s": "s", "ms": "ms", "us": "us", "µs": "us"
 
 def read_values(text: str) -> tuple[Value, ...]:
     """In the order of the text; a quoted figure is that figure, another quote a literal."""
-    found = (_value(match) for match in _SCANNER.finditer(text))
+    known = _DIGIT.sub(_if_known, text)
+    found = (_value(match) for match in _SCANNER.finditer(known))
     return tuple(value for value in found if value is not None)
+
+
+_DIGIT = regex.compile(r"(?![0-9])\p{Nd}")
+
+
+def _if_known(match: regex.Match[str]) -> str:
+    """The scanner may know digits that Python cannot read yet."""
+    return match.group() if match.group().isdecimal() else " "
 
 
 def same_value(one: Value, other: Value, *, unit: str = "") -> bool:

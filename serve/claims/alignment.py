@@ -8,7 +8,7 @@ import regex
 
 from cluster.text.values import Value, comparable, read_values, same_value
 from serve.claims.facts import Likeness
-from serve.claims.reading import Claim
+from serve.claims.reading import Claim, is_figure
 from serve.claims.words import read_wording
 
 _BREAK = regex.compile(r"[,，;；、。()（）]|\b(?:and|or|to)\b|[和与或至到]")
@@ -27,7 +27,7 @@ def aligned(claim: Claim, said: str) -> Likeness:
         return None
     if not claimed:
         return "same"
-    there = [value for value in read_values(said) if value.kind != "literal"]
+    there = [value for value in read_values(said) if is_figure(value)]
     if (order := _in_order(claimed, there)) is not None:
         return order
     found = [_answer(value, claim.body, said, there) for value in claimed]

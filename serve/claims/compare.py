@@ -16,7 +16,7 @@ from cluster.text.values import read_values, unit_in
 from serve.claims.alignment import aligned
 from serve.claims.conditions import clauses_for
 from serve.claims.facts import label_attribute, likeness
-from serve.claims.reading import Claim, bare_name, names_in
+from serve.claims.reading import Claim, bare_name, is_figure, names_in
 from serve.claims.units import Unit
 from serve.claims.words import Wording, read_wording
 
@@ -252,7 +252,7 @@ def _spoken(claim: Claim, text: str, edition: str | None) -> str:
     parts = clauses_for(text, edition=edition)
     kept = []
     for part in parts:
-        words = read_wording(part.text).terms
+        words = read_wording(_without_values(part.text)).terms
         told = part.standing == "maybe" and len(words & claim.wording.terms) >= 0.6 * len(words)
         if part.standing == "holds" or told:
             kept.append(part.text)
@@ -305,7 +305,7 @@ def _attributes_there(claim: Claim, own: Wording, around: Wording) -> bool:
 def _without_values(text: str) -> str:
     letters = list(text)
     for value in read_values(text):
-        if value.kind != "literal":
+        if is_figure(value):
             letters[value.start : value.end] = " " * (value.end - value.start)
     return "".join(letters)
 

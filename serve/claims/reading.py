@@ -133,7 +133,7 @@ def read_claim(text: str, *, products: Collection[str] = (), version: str | None
     body, untrue = _UNTRUE.subn(" ", body)
     for contrast in _CONTRAST:
         body = contrast.sub(" ", body)
-    values = tuple(each for each in read_values(body) if _is_figure(each))
+    values = tuple(each for each in read_values(body) if is_figure(each))
     names = _names(body, values)
     wording = read_wording(_without(body, values, names=True))
     if untrue % 2:
@@ -184,7 +184,7 @@ def capitals_in(text: str) -> frozenset[str]:
     return frozenset(match.group().casefold() for match in _CAPITALS.finditer(text))
 
 
-def _is_figure(value: Value) -> bool:
+def is_figure(value: Value) -> bool:
     """Quoted words may be names; that there is nothing is a value."""
     return value.kind != "literal" or value.name in {"", "none"}
 
@@ -238,33 +238,68 @@ def _without_products(text: str, products: Collection[str]) -> tuple[tuple[str, 
 
 
 def _without_versions(body: str) -> tuple[str, tuple[str, ...]]:
-    """The versions that a claim is about, and the claim without them. A number is one when a
-    `v`, the word version or its place says so; one that is said to have brought or taken
-    something is what is claimed, and stays."""
-    found: list[str] = []
-
-    def blank(match: regex.Match[str]) -> str:
-        before, after = match.string[: match.start()], match.string[match.end("v") :]
-        beside = regex.search(rf"{PRODUCT}(?:'s)?\s*$", before + match["lead"]) is not None
-        inside = before.count("`") % 2 == 1
-        dotted = "." in match["v"]
-        sure = (
-            bool(match["tail"])
-            or match["v"][0] in "vV"
-            or match["version"][0] not in "vV0123456789"
-        )
-        placed = bool(match["lead"].strip() or match["after"].strip()) or not before.strip()
-        is_version = sure or beside or (dotted and placed and not _has_unit(after))
-        said_before = _SAID_OF_BEFORE.search((before + match["lead"]).replace(PRODUCT, ""))
-        claimed = said_before and not _OF_DOCUMENTS.match(after)
-        if inside or not is_version or claimed or _SAID_OF_AFTER.match(after):
-            return str(match.group())
-        found.append(match["v"].lstrip("vV. "))
-        return " "
-
-    rest = _SCOPE.sub(blank, body)
-    kept = {version_key(each): each for each in reversed(found)}
+    """The versions that a claim is about, and the claim without them. Where a frame says what
+    the claim is about, other versions in it are what is claimed."""
+    found = [match for match in _SCOPE.finditer(body) if _is_about(match)]
+    frames = [span for span in _framing(body) if _only_frames(body, span, found)][:1]
+    if frames:
+        found = [match for match in found if any(_inside(match, span) for span in frames)]
+    rest = _blanked(body, [*frames, *(match.span() for match in found)])
+    names = [match["v"].lstrip("vV. ") for match in found]
+    names += [more for start, end in frames for more in _DOTTED.findall(body[start:end])]
+    kept = {version_key(name): name for name in reversed(names)}
     return rest, tuple(reversed(kept.values()))
+
+
+def _is_about(match: regex.Match[str]) -> bool:
+    """A number is a version when a `v`, the word version or its place says so; one that is
+    said to have brought or taken something is what is claimed."""
+    before, after = match.string[: match.start()], match.string[match.end("v") :]
+    beside = regex.search(rf"{PRODUCT}(?:'s)?\s*$", before + match["lead"]) is not None
+    inside = before.count("`") % 2 == 1
+    dotted = "." in match["v"]
+    sure = bool(match["tail"]) or match["v"][0] in "vV" or match["version"][0] not in "vV0123456789"
+    placed = bool(match["lead"].strip() or match["after"].strip()) or not before.strip()
+    is_version = sure or beside or (dotted and placed and not _has_unit(after))
+    said_before = _SAID_OF_BEFORE.search((before + match["lead"]).replace(PRODUCT, ""))
+    claimed = said_before and not _OF_DOCUMENTS.match(after)
+    return is_version and not inside and not claimed and not _SAID_OF_AFTER.match(after)
+
+
+def _framing(body: str) -> list[tuple[int, int]]:
+    """Where a frame may stand: in parentheses at the end, before the first comma or colon."""
+    found = (_ASIDE_AT_END.search(body), _LEAD.match(body))
+    return [match.span() for match in found if match is not None]
+
+
+_LEAD = regex.compile(r"[^`,:;。!?]+[,:](?!\s*(?:(?:and|or|和|与|及)\s*)?v?\d+\.\d)")
+_ASIDE_AT_END = regex.compile(r"\([^()`]*\)(?=\s*[.。]?\s*$)")
+_DOTTED = regex.compile(r"(?<![\p{Latin}\d_.-])\d+(?:\.\d+)+(?![\p{Latin}\d_.-])")
+_FRAMING_WORDS = regex.compile(
+    r"\bappl(?:ies|y|icable) to\b|\brefer(?:s|ring) to\b|适用于?|针对|参[照考见]|依照|查阅|对照",
+    regex.IGNORECASE,
+)
+
+
+def _only_frames(body: str, span: tuple[int, int], versions: Collection[regex.Match[str]]) -> bool:
+    """A version stands there, and nothing else is said than of what the claim is."""
+    if not any(_inside(match, span) for match in versions):
+        return False
+    start, end = span
+    rest = _blanked(body, [match.span() for match in versions])[start:end].replace(PRODUCT, " ")
+    wording = read_wording(_FRAMING_WORDS.sub(" ", rest))
+    return not (wording.terms - {"#version"} or wording.attributes or names_in(rest))
+
+
+def _inside(match: regex.Match[str], span: tuple[int, int]) -> bool:
+    return span[0] <= match.start("v") < span[1]
+
+
+def _blanked(text: str, spans: Collection[tuple[int, int]]) -> str:
+    letters = list(text)
+    for start, end in spans:
+        letters[start:end] = " " * (end - start)
+    return "".join(letters)
 
 
 def _has_unit(after: str) -> bool:
@@ -287,10 +322,7 @@ def _asserted(wording: Wording, values: Collection[Value]) -> tuple[str | None, 
 
 def _without(text: str, values: Collection[Value], *, names: bool = False) -> str:
     """A text with blanks in the place of values, and of unquoted identifiers if wished."""
-    letters = list(text)
-    for value in values:
-        letters[value.start : value.end] = " " * (value.end - value.start)
-    rest = "".join(letters)
+    rest = _blanked(text, [(value.start, value.end) for value in values])
     return (
         _NAME.sub(lambda match: "`" + " " * max(len(match.group()) - 2, 0) + "`", rest)
         if names

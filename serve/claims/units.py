@@ -62,7 +62,10 @@ _PAREN_DEFAULT = regex.compile(
     r"(?P<value>`[^`\n]+`|\"[^\"\n]*\"|[^()（）\n]{1,60})[)）]",
     regex.IGNORECASE,
 )
-_SENTENCE_END = regex.compile(r"(?<=[。！？!?；;])\s*|(?<=[^\s\d][.])\s+(?=[\p{Lu}\p{Han}`*\[\"'])")
+_SENTENCE_END = regex.compile(
+    r"(?<=[。！？!?；;])\s*|(?<=[^\s\d][.])\s+(?=[\p{Lu}\p{Han}`*\[\"'])"
+    r"|(?<=\p{L}\s[\d.,]*\d[.])\s+(?=\p{Lu}\p{Ll}*\s)"
+)
 _TABLE = regex.compile(r"<table\b.*?(?:</table>|\Z)", regex.DOTALL | regex.IGNORECASE)
 _TABLE_ROW = regex.compile(r"<tr\b[^>]*>(.*?)(?=<tr\b|</tr>|</table>|\Z)", regex.DOTALL | regex.I)
 _CELL = regex.compile(
@@ -185,7 +188,7 @@ class _Reader:
             raw = self._text[last:stop]
             if raw.strip():
                 lead = len(raw) - len(raw.lstrip())
-                said = plain(_ITEM.sub("", raw.lstrip(" >:"), count=1))
+                said = plain(_without_bullet(raw))
                 unit = Unit(
                     kind="sentence",
                     text=said,
@@ -290,7 +293,7 @@ _DESCRIBES = regex.compile(
 
 def _labelled(raw: str) -> tuple[str, str] | None:
     """`label: value`, where the label is short and the value not long."""
-    text = plain(_ITEM.sub("", raw.lstrip(" >:"), count=1))
+    text = plain(_without_bullet(raw))
     match = _LABELLED.match(text)
     if match is None or len(text) - match.end() > MAX_FACT_CHARS:
         return None
@@ -298,6 +301,13 @@ def _labelled(raw: str) -> tuple[str, str] | None:
     if any(label.count(one) != label.count(other) for one, other in ("()", "（）")):
         return None
     return label, text[match.end() :]
+
+
+def _without_bullet(raw: str) -> str:
+    """A number in the midst of a sentence is none of a list."""
+    text = raw.lstrip(" >:")
+    bullet = _ITEM.match(text)
+    return text[bullet.end() :] if bullet else text
 
 
 def _defaults_in(unit: Unit) -> Iterator[Unit]:

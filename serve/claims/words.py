@@ -129,8 +129,12 @@ _GENERIC = (
     r"|据|根据|官方|文档|手册|说明|指出|写道|记载|规定|显示|显式|值|系统变量|变量|参数|配置项|配置|设置|设定"
     r"|选项|属性|字段值|名为|叫做|等于|一共|总共|共计|共有|目前|当前|通常|其|该|此|设为|设成|为|是|的|中"
     r"|里|下|上|即|从|自|起|取|看|到|说|以|开始|时|会|则|有|一个|单个|每个|对应|采用|使用|版|个|条|次"
+    r"|可以|能够|应该|应当|那么|这么"
 )
 """Words that frame a claim; evidence need not repeat them."""
+
+_LIGHT = frozenset("可能应按照据将把被由给对向让使所得须要且并又还")
+"""Characters that say nothing where they stand alone between other words."""
 
 _NEGATION = regex.compile(
     r"\b(?:no longer|cannot|can ?not|not|never|without|neither|nor|none|unable|no|differs? from"
@@ -252,7 +256,7 @@ def _word_terms(match: regex.Match[str]) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for run in runs:
         piece = word[run.start() : run.end()]
-        if len(piece) == 1:
+        if len(piece) == 1 and piece not in _LIGHT:
             found.append((run.start(), piece))
         found.extend((run.start() + at, piece[at : at + 2]) for at in range(len(piece) - 1))
     return found

@@ -1,0 +1,82 @@
+"""What frames a claim, and how it is put, changes nothing of what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from cluster.text.values import read_values
+from serve.claims.judge import Evidence, Judgement, judge
+from serve.claims.reading import read_claim
+from serve.claims.units import outline, read_units
+
+PAGE = """# Tidepool guide
+
+### `lease_ms`
+
+- 默认值：`400`
+- 范围：`[10, 5000]`
+
+## Notes
+
+The gap is found by taking the low water mark from 1. For short gaps, it is zero.
+
+如果字段的值为 NULL，那么它会被当作 0 来比较。
+
+For ebb 1.4.x, call `open_gate` first.
+"""
+
+
+def judged(claim: str) -> Judgement:
+    units = read_units(PAGE, start=0, end=len(PAGE), headings=outline(PAGE), path=("Tidepool",))
+    evidence = Evidence(place=0, units=units, edition="2.0", product="tidepool")
+    return judge(read_claim(claim, products=["tidepool", "ebb"]), [evidence])
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("按 tidepool 2.0 的文档，lease_ms 的默认值为 400。", "supported"),
+        ("参照 tidepool v2.0 手册：lease_ms 默认是 500", "contradicted"),
+        ("tidepool 2.0 里 lease_ms 最大可以设为 5000。", "supported"),
+        ("lease_ms 应该最小可设为 20（适用于 tidepool 2.0）", "contradicted"),
+        ("The gap is found by taking the low water mark from 1. (For tidepool 2.0)", "supported"),
+        ("The gap is not found by taking the low water mark from 1.", "contradicted"),
+        ("在 tidepool 2.0 中：如果字段的值为 NULL，那么它会被当作 0 来比较。", "supported"),
+        ("在 tidepool 2.0 中：如果字段的值为 NULL，那么它会被当作 7 来比较。", "contradicted"),
+    ],
+)
+def test_a_frame_says_nothing_but_what_the_claim_is_about(claim: str, verdict: str) -> None:
+    assert judged(claim).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "versions", "claimed"),
+    [
+        ("In tidepool 2.0: this began with the 1.x line.", ("2.0",), ["1.x"]),
+        ("For ebb 1.4.x, call `open_gate`. (This is about tidepool 2.0.)", ("2.0",), ["1.4.x"]),
+        ("In tidepool 2.0 and 2.1, lease_ms is 400", ("2.0", "2.1"), []),
+        ("Between tidepool 2.0 and 2.1 nothing changed", ("2.0",), []),
+    ],
+)
+def test_a_frame_tells_of_which_versions_a_claim_is(
+    claim: str, versions: tuple[str, ...], claimed: list[str]
+) -> None:
+    read = read_claim(claim, products=["tidepool", "ebb"])
+    assert read.versions == versions
+    assert [value.text for value in read.values if value.kind == "version"] == claimed
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("Jobs on disk depend on it.", []),
+        ("On Linux, off the record", ["on"]),
+        ("It is turned on by default", ["on"]),
+        ("set to off.", ["off"]),
+        ("either off or on", ["off", "on"]),
+        ("on/off", ["on", "off"]),
+        ("ON", ["on"]),
+    ],
+)
+def test_on_and_off_are_flags_where_a_value_stands(text: str, flags: list[str]) -> None:
+    assert [value.name for value in read_values(text) if value.kind == "flag"] == flags
