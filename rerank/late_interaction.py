@@ -24,6 +24,7 @@ from rerank.reranker import Asked, Evidence, Pooled, Reranked, RerankPlan
 from rerank.turns import (
     COSINE_OF_TURNS,
     KEYWORD_OF_TURNS,
+    SMALLEST,
     Matrix,
     Numbers,
     in_windows,
@@ -31,12 +32,12 @@ from rerank.turns import (
     neighbours_of,
     of_the_named_speaker,
     of_the_session,
+    of_what_is_told,
     words_in_windows,
 )
 
 UNKNOWN_LANGUAGES = ("und", "")
 WORST_SHARE = 1 / 3
-SMALLEST = 1e-9
 
 NAME = "late_interaction"
 
@@ -67,6 +68,7 @@ def rank_by_tokens(
         * z_scores(keyword, counted=same_language(pool, asked.language)),
         "cosine": weights["cosine"] * z_scores(cosine),
         "speaker": of_the_named_speaker(passages, asked.text),
+        "told": of_what_is_told(passages),
     }
     parts["session"] = of_the_session(passages, np.sum(list(parts.values()), axis=0))
     total = np.sum(list(parts.values()), axis=0)

@@ -1,12 +1,13 @@
 """What does a turn of a conversation owe to where it stands and who says it?
 
 An answer rarely repeats the words of the question before it: a match in a neighbouring turn
-counts as well, at a part. Who is named in the question is likelier to say the answer, and an
-evening that has the best turn has others about the same.
+counts as well, at a part. Who is named in the question is likelier to say the answer, an evening
+that has the best turn has others about the same, and who asks or says little tells nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -35,8 +36,17 @@ SPEAKER = 0.5
 SESSION = 0.1
 """In standard deviations: for a turn of the one speaker who is named; of the session's best."""
 
-NOWHERE = -1
+LONGER, ASKING = 0.3, 0.35
+"""For a turn that is by a standard deviation longer, against one that asks by one more, than the
+turns of its speaker: an assistant always says more, and its user always asks."""
 
+FEW_TURNS = 5
+"""So few do not show how a speaker speaks."""
+
+NOWHERE = -1
+SMALLEST = 1e-9
+
+_QUESTION = regex.compile(r"[^.!?。！？…\n]*+(?:？|\?+(?![^\s!”’」』）)\"']))")
 _LATIN = regex.compile(r"[\p{Latin}\p{N}]")
 
 
@@ -107,6 +117,39 @@ def of_the_session(passages: Sequence[StoredPassage], scores: Numbers) -> Number
             session = _place(passage)[:4]
             best[session] = max(best.get(session, 0.0), float(score))
     return np.array([SESSION * best[_place(each)[:4]] if each.turn else 0.0 for each in passages])
+
+
+def of_what_is_told(passages: Sequence[StoredPassage]) -> Numbers:
+    """For a turn that tells more than its speaker's others: an answer is seldom a question or a
+    word of thanks. Nothing for records that no speaker says."""
+    turns: dict[str, list[int]] = {}
+    for at, passage in enumerate(passages):
+        if passage.turn and passage.turn.speaker:
+            turns.setdefault(passage.turn.speaker, []).append(at)
+    told = np.zeros(len(passages))
+    for places in turns.values():
+        if len(places) >= FEW_TURNS:
+            texts = [passages[at].chunk.text for at in places]
+            longer = _deviations([math.log1p(len(text)) for text in texts])
+            told[places] = LONGER * longer - ASKING * _deviations(
+                [asked_in(text) for text in texts]
+            )
+    return told
+
+
+def asked_in(text: str) -> float:
+    """The share of a text that is questions, 0 to 1."""
+    if "?" not in text and "？" not in text:
+        return 0.0
+    return sum(len(match.group()) for match in _QUESTION.finditer(text)) / len(text)
+
+
+def _deviations(values: Sequence[float]) -> Numbers:
+    spread = float(np.std(values))
+    if spread <= SMALLEST:
+        return np.zeros(len(values))
+    deviations: Numbers = (np.array(values) - np.mean(values)) / spread
+    return deviations
 
 
 def _names(question: str, speaker: str) -> bool:

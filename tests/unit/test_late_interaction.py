@@ -19,10 +19,12 @@ from rerank.late_interaction import (
 )
 from rerank.reranker import Asked, Pooled, RerankPlan
 from rerank.turns import (
+    asked_in,
     in_windows,
     neighbours_of,
     of_the_named_speaker,
     of_the_session,
+    of_what_is_told,
     words_in_windows,
 )
 
@@ -224,3 +226,40 @@ def test_the_best_of_a_session_lends_to_its_turns() -> None:
     said = [passage(f"t{at}", turn=turn(at, session=f"s{at // 2}")) for at in range(4)]
     lent = of_the_session([*said, passage("doc")], np.array([2.0, -1.0, -3.0, -1.0, 9.0]))
     assert lent.tolist() == pytest.approx([0.2, 0.2, 0.0, 0.0, 0.0])
+
+
+def test_how_much_of_a_text_is_questions() -> None:
+    assert asked_in("Where were you?") == 1.0
+    assert asked_in("I was at the lake.") == 0.0
+    assert asked_in("你去哪儿了？我去了湖边。") == 6 / 12
+    assert asked_in("It is at https://x.example/?page=2 now.") == 0.0
+    assert 0.3 < asked_in("I was at the lake. And where were you?!") < 0.6
+
+
+def said_by(speaker: str, *texts: str) -> list[StoredPassage]:
+    return [passage(text, turn=replace(turn(at), speaker=speaker)) for at, text in enumerate(texts)]
+
+
+def test_who_asks_or_says_little_tells_less_than_who_states() -> None:
+    said = said_by("Ann", "Thanks!", "What did you buy for it there?", "I bought an old red kayak.")
+    told = of_what_is_told([*said, *said_by("Ann", "Fine.", "Good night.")])
+    assert told.argmax() == 2
+    assert told.argmin() == 1
+    assert told.sum() == pytest.approx(0.0)
+
+
+def test_each_speaker_is_measured_by_his_own_turns() -> None:
+    user = said_by("user", "How?", "Why so?", "Who is it?", "A lake it was.", "Where is that?")
+    helper = said_by("helper", *("A long answer that goes on. " * count for count in range(3, 8)))
+    told = of_what_is_told([*user, *helper])
+    assert told[:5].sum() == pytest.approx(0.0)
+    assert told[5:].sum() == pytest.approx(0.0)
+    assert told[3] == told.max()
+
+
+def test_what_nobody_says_and_what_is_little_is_not_measured() -> None:
+    records = said_by("", "Paid 12.", "Where?", "A long record of the whole day.", "b", "c")
+    assert not of_what_is_told(records).any()
+    assert not of_what_is_told(said_by("Ann", "Where?", "At the lake.", "Yes.", "No.")).any()
+    assert not of_what_is_told([passage("What is a lake?"), passage("A lake is water.")]).any()
+    assert not of_what_is_told(said_by("Ann", *["Yes."] * 6)).any()
