@@ -99,7 +99,11 @@ def units_of(passages: Sequence[CitedPassage], *, unit: Unit) -> list[str]:
 
 def patient(plan: QueryPlan) -> QueryPlan:
     """The plan with time enough: a late stage would be measured as a bad one."""
-    return replace(plan, rerank=replace(plan.rerank, deadline_s=PATIENCE_S))
+    return replace(
+        plan,
+        rerank=replace(plan.rerank, deadline_s=PATIENCE_S),
+        selection=replace(plan.selection, known_copies_s=PATIENCE_S),
+    )
 
 
 async def _units(

@@ -17,6 +17,7 @@ from pydantic import Field
 from rerank.dedup import Block, best_blocks
 from rerank.near_copies import SIMILAR, without_copies
 from rerank.quoting import USUAL_LIMITS, QuoteLimits
+from rerank.reranker import MOST_S
 from rerank.roles import EvidenceRole
 
 View = Literal["plain", "researcher", "writer", "reviewer"]
@@ -60,7 +61,8 @@ class SelectionPlan:
     """`budget_tokens` of the encoder's tokens, of which the share `reserve` stays free for what
     the reader adds; `overhead_tokens` is what each passage takes beside its text. `similar`: the
     likeness above which passages are copies. Of each passage shown, up to `known_copies` others
-    that were no candidates are told of. `diversity` is what full likeness to a chosen
+    that were no candidates are told of, if that takes no longer than `known_copies_s`: an answer
+    is worth more than its clues. `diversity` is what full likeness to a chosen
     passage costs, `near_equal` how far apart scores are that count as nearly equal; both as
     shares of the distance between the best and the last candidate."""
 
@@ -70,6 +72,7 @@ class SelectionPlan:
     reserve: Annotated[float, Field(ge=0, lt=1)] = 0.3
     overhead_tokens: Count = 0
     known_copies: Annotated[int, Field(ge=0, le=20)] = 5
+    known_copies_s: Annotated[float, Field(gt=0, le=MOST_S)] = 0.3
     quotas: Annotated[tuple[Quota, ...], Field(max_length=8)] = ()
     dynamic: DynamicTopK | None = None
     diversity: Share = 0.0

@@ -14,9 +14,6 @@ from rerank.dedup import Block
 from rerank.near_copies import with_others
 from serve.plan.plan import QueryPlan
 
-LOOK_S = 0.3
-"""Time to look for copies; an answer is worth more than its clues."""
-
 
 async def with_known_copies(
     plan: QueryPlan, ledger: Ledger, blocks: Sequence[Block]
@@ -27,7 +24,7 @@ async def with_known_copies(
     if not chunk_ids or not plan.selection.known_copies:
         return list(blocks), ()
     try:
-        async with asyncio.timeout(LOOK_S):
+        async with asyncio.timeout(plan.selection.known_copies_s):
             alike, seen = await _alike(plan, ledger, chunk_ids)
     except (StoreError, TimeoutError) as error:
         reason = str(error) or "the look for copies was late"

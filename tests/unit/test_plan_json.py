@@ -86,13 +86,18 @@ def test_the_scope_is_the_reader_s_own() -> None:
         ({"zone": "../../etc/passwd"}, "plan.zone: timezone: '../../etc/passwd' is unknown"),
         ({"zone": ""}, "plan.zone: timezone: '' is unknown"),
         ({"notes": ["x"] * 65}, "plan.notes: "),
-        ({"versions": {"asked": ["x"] * 257}}, "plan.versions.asked: "),
-        ({"versions": {"chosen": ["x"] * 257}}, "plan.versions.chosen: "),
-        ({"versions": {"parts": [{}] * 257}}, "plan.versions.parts: "),
-        ({"versions": {"current": [{}] * 257}}, "plan.versions.current: "),
+        ({"versions": {"asked": ["x"] * 65}}, "plan.versions.asked: "),
+        ({"versions": {"chosen": ["x"] * 40_001}}, "plan.versions.chosen: "),
+        ({"versions": {"parts": [{}] * 17}}, "plan.versions.parts: "),
+        ({"versions": {"current": [{}] * 40_001}}, "plan.versions.current: "),
+        (
+            {"versions": {"current": [{"chosen": ["x"] * 2000}] * 21}},
+            "plan.versions.current: at most 40,000 names and editions together",
+        ),
         ({"versions": {"parts": [{"names": ["x"] * 257}]}}, "plan.versions.parts.0.names: "),
-        ({"versions": {"parts": [{"chosen": ["x"] * 257}]}}, "plan.versions.parts.0.chosen: "),
+        ({"versions": {"parts": [{"chosen": ["x"] * 2001}]}}, "plan.versions.parts.0.chosen: "),
         ({"selection": {"known_copies": 21}}, "plan.selection.known_copies: "),
+        ({"selection": {"known_copies_s": 61}}, "plan.selection.known_copies_s: "),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(change: dict[str, Any], message: str) -> None:
