@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,13 +25,18 @@ from serve.claims.units import outline, read_units
 from serve.plan.planner import Question
 from serve.plan.versions import KnownEdition
 from serve.retrieve import Retrieved
-from serve.service import Service
+from serve.service import SEMANTIC, Service
 from serve.tasks import ended_with
 
 PASSAGES = 12
 AT_ONCE = 4
 MAX_OTHER_EDITIONS = 4
 MAX_EVIDENCE = 5
+LOOKS = 3
+"""One look at a claim may take this part of the time that there is for it."""
+NEEDED = frozenset({"keyword"})
+NEEDED_WITHOUT_NAMES = NEEDED | {SEMANTIC}
+"""Channels without which nobody knows that nothing is there: names are found by their words."""
 MIN_DEADLINE_S = 0.02
 SPARE_S = 0.05
 """What is left at the end for telling what was found."""
@@ -114,9 +120,11 @@ async def verify(
 ) -> tuple[Checked, ...]:
     """One for each claim, in order. What cannot be checked, or not in time, is `unchecked`.
     Raises a store's error when no claim could be checked because of it."""
-    ends = time.monotonic() + asking.deadline_s - passed_s - SPARE_S
+    left_s = asking.deadline_s - passed_s - SPARE_S
+    ends = time.monotonic() + left_s
     known = await _editions(service, asking.scope, ends=ends)
-    checking = _Checking(service=service, asking=asking, known=known, ends=ends)
+    patient = _patient(service, left_s=left_s, claims=len(claims))
+    checking = _Checking(service=patient, asking=asking, known=known, ends=ends)
     looks = [asyncio.create_task(checking.look(each)) for each in claims]
     async with ended_with(*looks):
         looked = await asyncio.gather(*looks)
@@ -126,6 +134,16 @@ async def verify(
     ending = [asyncio.create_task(checking.finish(each)) for each in looked]
     async with ended_with(*ending):
         return tuple(await asyncio.gather(*ending))
+
+
+def _patient(service: Service, *, left_s: float, claims: int) -> Service:
+    """A check may take longer than a question, and what a late channel would have found is
+    missed more: channels get a share of the time, never less than for a question."""
+    rounds = max(1, math.ceil(claims / AT_ONCE))
+    share_s = left_s / (LOOKS * rounds)
+    sources = service.sources
+    within_s = max(sources.channel_deadline_s, share_s)
+    return replace(service, sources=replace(sources, channel_deadline_s=within_s))
 
 
 async def _editions(service: Service, scope: Scope, *, ends: float) -> tuple[KnownEdition, ...]:
@@ -144,6 +162,8 @@ class _Read:
     passages: tuple[CitedPassage, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    unheard: tuple[str, ...] = ()
+    """Why what was needed gave nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +216,8 @@ class _Checking:
         notes = [note for _, each in looked.judged for note in each.notes]
         if judgement.verdict == "supported":
             return _checked(looked, judgement, only_in, notes)
+        if not judgement.findings and (unheard := _unheard(looked)):
+            return _unchecked(looked.asked, looked.claim, "; ".join(unheard))
         try:
             async with asyncio.timeout(self._left_s()), self._places:
                 only_in = await self._elsewhere(looked.claim, looked.judged)
@@ -227,8 +249,16 @@ class _Checking:
         ids = sorted({passage.citation.revision_id for passage in found.passages})
         async with self._service.ledger.transaction() as tx:
             texts = await tx.documents.texts(scope, ids) if ids else {}
-        failed = tuple(f"{each.channel} gave nothing: {each.reason}" for each in found.failures)
-        return _Read(passages=found.passages, texts=texts, notes=(*found.notes, *failed))
+        failed = {
+            each.channel: f"{each.channel} gave nothing: {each.reason}" for each in found.failures
+        }
+        needed = NEEDED if named else NEEDED_WITHOUT_NAMES
+        return _Read(
+            passages=found.passages,
+            texts=texts,
+            notes=(*found.notes, *failed.values()),
+            unheard=tuple(told for channel, told in failed.items() if channel in needed),
+        )
 
     async def _elsewhere(
         self, claim: Claim, judged: Sequence[tuple[Judgement, _Read]]
@@ -295,6 +325,10 @@ def _checked(
         quote=looked.quote,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _unheard(looked: _Looked) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(told for _, read in looked.judged for told in read.unheard))
 
 
 async def _judged(claim: Claim, read: _Read) -> Judgement:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import regex
 
 from cluster.text.values import Value, comparable, read_values, same_value
 from serve.claims.facts import Likeness
-from serve.claims.reading import Claim, is_figure
+from serve.claims.reading import Claim, blanked, is_figure
 from serve.claims.words import read_wording
 
 _BREAK = regex.compile(r"[,，;；、。()（）]|\b(?:and|or|to)\b|[和与或至到]")
@@ -25,6 +26,11 @@ def aligned(claim: Claim, said: str) -> Likeness:
     claimed = list(claim.values)
     if claim.asserts is not None:
         return None
+    like = _values_aligned(claim, claimed, said)
+    return _with_digits(claim, said) if like == "same" else like
+
+
+def _values_aligned(claim: Claim, claimed: Sequence[Value], said: str) -> Likeness:
     if not claimed:
         return "same"
     there = [value for value in read_values(said) if is_figure(value)]
@@ -34,6 +40,29 @@ def aligned(claim: Claim, said: str) -> Likeness:
     if all(each == "same" for each in found):
         return "same"
     return "other" if "other" in found and None not in found else None
+
+
+def _with_digits(claim: Claim, said: str) -> Likeness:
+    """Digits that are no figure, as in `1:n` or `Gen2`, must stand there too; others in their
+    place contradict."""
+    claimed = _DIGITS.findall(_without_figures(claim.body))
+    there = _DIGITS.findall(_without_figures(said))
+    if not Counter(claimed) - Counter(there):
+        return "same"
+    patterns = [_pattern(each) for each in claimed]
+    return "other" if patterns == [_pattern(each) for each in there] else None
+
+
+_DIGITS = regex.compile(r"[^\s,，。;；、()（）\"`]*\d[^\s,，。;；、()（）\"`]*")
+
+
+def _pattern(word: str) -> str:
+    return regex.sub(r"\d+", "#", word).casefold().strip(".:")
+
+
+def _without_figures(text: str) -> str:
+    values = [(value.start, value.end) for value in read_values(text)]
+    return blanked(text, values)
 
 
 def _in_order(claimed: Sequence[Value], there: Sequence[Value]) -> Likeness:

@@ -244,7 +244,7 @@ def _without_versions(body: str) -> tuple[str, tuple[str, ...]]:
     frames = [span for span in _framing(body) if _only_frames(body, span, found)][:1]
     if frames:
         found = [match for match in found if any(_inside(match, span) for span in frames)]
-    rest = _blanked(body, [*frames, *(match.span() for match in found)])
+    rest = blanked(body, [*frames, *(match.span() for match in found)])
     names = [match["v"].lstrip("vV. ") for match in found]
     names += [more for start, end in frames for more in _DOTTED.findall(body[start:end])]
     kept = {version_key(name): name for name in reversed(names)}
@@ -286,7 +286,7 @@ def _only_frames(body: str, span: tuple[int, int], versions: Collection[regex.Ma
     if not any(_inside(match, span) for match in versions):
         return False
     start, end = span
-    rest = _blanked(body, [match.span() for match in versions])[start:end].replace(PRODUCT, " ")
+    rest = blanked(body, [match.span() for match in versions])[start:end].replace(PRODUCT, " ")
     wording = read_wording(_FRAMING_WORDS.sub(" ", rest))
     return not (wording.terms - {"#version"} or wording.attributes or names_in(rest))
 
@@ -295,7 +295,7 @@ def _inside(match: regex.Match[str], span: tuple[int, int]) -> bool:
     return span[0] <= match.start("v") < span[1]
 
 
-def _blanked(text: str, spans: Collection[tuple[int, int]]) -> str:
+def blanked(text: str, spans: Collection[tuple[int, int]]) -> str:
     letters = list(text)
     for start, end in spans:
         letters[start:end] = " " * (end - start)
@@ -322,7 +322,7 @@ def _asserted(wording: Wording, values: Collection[Value]) -> tuple[str | None, 
 
 def _without(text: str, values: Collection[Value], *, names: bool = False) -> str:
     """A text with blanks in the place of values, and of unquoted identifiers if wished."""
-    rest = _blanked(text, [(value.start, value.end) for value in values])
+    rest = blanked(text, [(value.start, value.end) for value in values])
     return (
         _NAME.sub(lambda match: "`" + " " * max(len(match.group()) - 2, 0) + "`", rest)
         if names

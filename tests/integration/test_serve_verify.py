@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -20,8 +21,12 @@ from serving import (
     service_on,
 )
 
-from cluster.model import EncodedQuery, Metadata, QuotePolicy
+from cluster.filters import Filter
+from cluster.model import EncodedQuery, Metadata, QuotePolicy, Scope
+from cluster.settings import ServeSettings, Settings
+from cluster.stores.memory.text_index import MemoryTextIndex
 from cluster.stores.protocols import Prepared
+from cluster.text.terms import QueryTerm
 from serve.api.verify import MAX_CLAIMS
 
 PAGE = """# Tidepool settings
@@ -187,6 +192,36 @@ async def test_a_text_is_split_into_its_claims(client: httpx.AsyncClient) -> Non
     results = answer.json()["results"]
     assert [each["verdict"] for each in results] == ["supported", "contradicted"]
     assert answer.json()["counts"] == {"supported": 1, "contradicted": 1}
+
+
+class SlowWords(MemoryTextIndex):
+    """The reference index that answers late."""
+
+    takes_s: float
+
+    async def search(
+        self, terms: Sequence[QueryTerm], *, scope: Scope, where: Filter | None, limit: int
+    ) -> list[tuple[str, float]]:
+        await asyncio.sleep(self.takes_s)
+        return await super().search(terms, scope=scope, where=where, limit=limit)
+
+
+async def test_a_check_waits_longer_for_a_channel_than_a_question_does() -> None:
+    words = SlowWords()
+    words.takes_s = 0.2
+    stores = replace(memory_stores(), text_index=words)
+    await fill(stores, [page(5, "2.0")])
+    hasty = Settings(serve=ServeSettings(channel_deadline_s=0.05))
+    claim = "In tidepool 2.0 `retry_limit` defaults to 5."
+    async with client_of(
+        application(service_on(stores, hasty)), await make_key(stores.ledger)
+    ) as client:
+        assert (await checked(client, claim))["verdict"] == "supported"
+        words.takes_s = 30.0
+        body = {"claims": [claim.replace("retry_limit", "retry_pace")], "deadline_ms": 1200}
+        (result,) = (await client.post("/v1/verify", json=body)).json()["results"]
+    assert result["verdict"] == "unchecked"
+    assert "keyword gave nothing" in result["why"]
 
 
 async def test_what_there_is_no_time_for_is_unchecked_and_says_so() -> None:

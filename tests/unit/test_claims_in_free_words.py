@@ -80,3 +80,18 @@ def test_a_frame_tells_of_which_versions_a_claim_is(
 )
 def test_on_and_off_are_flags_where_a_value_stands(text: str, flags: list[str]) -> None:
     assert [value.name for value in read_values(text) if value.kind == "flag"] == flags
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("One gate serves many basins at once (ratio N:1).", "supported"),
+        ("One gate serves many basins at once (ratio N:5).", "contradicted"),
+        ("One gate serves many basins at once (class K9).", "not_found"),
+    ],
+)
+def test_digits_inside_words_must_stand_there(claim: str, verdict: str) -> None:
+    page = "# Gates\n\nOne gate serves many basins at once (ratio N:1).\n"
+    units = read_units(page, start=0, end=len(page), headings=outline(page))
+    evidence = Evidence(place=0, units=units, edition=None, product=None)
+    assert judge(read_claim(claim), [evidence]).verdict == verdict
