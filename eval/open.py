@@ -13,6 +13,7 @@ from cluster.models.open import describe, open_generation
 from cluster.models.protocols import Embedder
 from cluster.settings import Settings
 from cluster.stores.open import open_ledger, open_stores
+from serve.cross_encoding import HereCrossEncoder
 from serve.metrics import Metrics
 from serve.query_cache import QueryCache
 from serve.service import Service, build_service
@@ -53,6 +54,7 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         fingerprint=generation.fingerprint,
         clock=SystemClock(),
         metrics=Metrics(),
+        cross_encoder=_cross_encoder(settings),
     )
     try:
         yield replace(
@@ -62,6 +64,14 @@ async def open_service(settings: Settings) -> AsyncIterator[Service]:
         )
     finally:
         await stores.close()
+
+
+def _cross_encoder(settings: Settings) -> HereCrossEncoder | None:
+    if settings.cross_encoder.model is None:
+        return None
+    here = HereCrossEncoder(settings)
+    here.load()
+    return here
 
 
 async def _active(settings: Settings) -> Generation:

@@ -81,9 +81,11 @@ def standing(
 ) -> list[Block]:
     """Every candidate as a block, best first. Scores are 0 to 1 over what was scored, the times
     of the question included (`rerank.time_bonus`); bonuses are added to that. Candidates that
-    the reranker did not score have 0 and stay behind, in the order of the fusion."""
+    the reranker did not score have 0 and stay behind, those of its `behind` first, the others in
+    the order of the fusion."""
     scored = reranked.scores if reranked else {each.chunk_id: each.score for each in candidates}
     parts = _parts(scored, reranked, passages=passages, times=times, zone=zone)
+    behind = {key: at for at, key in enumerate(reranked.behind)} if reranked else {}
     scores = _scaled({key: math.fsum(each.values()) for key, each in parts.items()})
     blocks = [
         Block(
@@ -93,7 +95,13 @@ def standing(
             bonuses=added,
             parts=parts.get(each.chunk_id, {}),
         )
-        for each in sorted(candidates, key=lambda each: each.chunk_id not in scored)
+        for each in sorted(
+            candidates,
+            key=lambda each: (
+                each.chunk_id not in scored,
+                behind.get(each.chunk_id, len(behind)),
+            ),
+        )
         for added in [bonuses(passages[each.chunk_id], now=now, exact=exact)]
     ]
     return sorted(blocks, key=lambda block: -block.score)  # equal ones stay in their order

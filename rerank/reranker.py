@@ -22,6 +22,7 @@ a cross-encoder's own, comparable between questions."""
 RerankerName = Literal["late_interaction", "rules", "cross_encoder", "none"]
 
 WIDE_POOL = 600
+MOST_S = 60.0
 
 LEAST = 0.5
 """The relevance at the calibrated threshold (`rerank.relevance`)."""
@@ -29,7 +30,8 @@ LEAST = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankPlan:
-    """Which reranker (`none`: the fused order stays), how many candidates, how long.
+    """Which reranker (`none`: the fused order stays), how many candidates, how long. A
+    cross-encoder reads the best by late interaction, whose order stands where it does not answer.
 
     `wide_pool` is the pool where turns of conversations answer, or where the question names a
     time: an answer among these rarely repeats the words of its question, so that the first look
@@ -43,7 +45,7 @@ class RerankPlan:
     keyword_weight: Annotated[float, Field(ge=0, le=1000)] = 0.5
     similarity_weight: Annotated[float, Field(ge=0, le=1000)] = 1.5
     cosine_weight: Annotated[float, Field(ge=0, le=1000)] = 0.5
-    deadline_s: Annotated[float, Field(gt=0, le=60)] = 0.4
+    deadline_s: Annotated[float, Field(gt=0, le=MOST_S)] = 0.4
     min_relevance: Annotated[float, Field(ge=0, le=1)] = LEAST
 
 
@@ -52,13 +54,15 @@ USUAL_RERANK = RerankPlan()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The question as rerankers need it; `terms` are those of the text index."""
+    """The question as rerankers need it; `terms` are those of the text index, `within_s` is what
+    is left of its time for this reranker."""
 
     text: str
     language: str
     terms: tuple[QueryTerm, ...]
     scope: Scope
     plan: RerankPlan
+    within_s: float = MOST_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,14 +93,15 @@ class Evidence:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranked:
     """`scores` by chunk id, all on `scale`, higher is better; `parts` say what each is made of.
-    A candidate without a score stands behind those with one. `note` is for the reader of the
-    answer: what was missing."""
+    A candidate without a score stands behind those with one: first those of `behind`, in that
+    order. `note` is for the reader of the answer: what was missing."""
 
     reranker: str
     scale: Scale
     scores: Mapping[str, float]
     parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     evidence: Evidence | None = None
+    behind: tuple[str, ...] = ()
     note: str = ""
 
 

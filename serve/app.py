@@ -38,12 +38,14 @@ from serve.local_key import ensure_local_key
 from serve.metrics import Metrics
 from serve.models import Encoder, RemoteEncoder
 from serve.ray_exporter import read_exporter
+from serve.rerankers import CrossEncoderReplica, RemoteCrossEncoder
 from serve.service import Service, build_service
 
 log = logging.getLogger("serve.app")
 
 APP_NAME = "palimpsest"
 ENCODER = "encoder"
+CROSS_ENCODER = "cross_encoder"
 RETRIEVAL = "retrieval"
 SPARE_REQUESTS = 16
 """Health, readiness and metrics find room even when every place is taken."""
@@ -57,12 +59,18 @@ GONE = frozenset({ApplicationStatus.DEPLOY_FAILED, ApplicationStatus.NOT_STARTED
 
 
 class Retrieval:
-    """Channels, fusion and HTTP in one replica; only the encoder is a hop away."""
+    """Channels, fusion and HTTP in one replica; only models are a hop away."""
 
-    def __init__(self, settings: Settings, encoder: DeploymentHandle[Encoder]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        encoder: DeploymentHandle[Encoder],
+        cross_encoder: DeploymentHandle[CrossEncoderReplica] | None = None,
+    ) -> None:
         if settings.ray.address is None:
             keep_replica_on_loopback()
         self.settings, self.encode = settings, RemoteEncoder(encoder)
+        self.cross_encoder = RemoteCrossEncoder(cross_encoder) if cross_encoder else None
         self.metrics = Metrics(others=read_exporter)
 
     def __serve_build_asgi_app__(self) -> ASGIApp:  # Serve's name for it
@@ -90,6 +98,7 @@ class Retrieval:
             generations=watch,
             clock=SystemClock(),
             metrics=self.metrics,
+            cross_encoder=self.cross_encoder,
         )
 
     async def _warm(self, encode: EncodeQuery) -> None:
@@ -114,7 +123,7 @@ def limits_of(settings: Settings, *, behind_proxy: bool) -> Limits:
 
 
 def build(settings: Settings, *, retrieval: type[Retrieval] = Retrieval) -> ray_serve.Application:
-    """The application graph: encoder <- retrieval (with the HTTP ingress)."""
+    """The application graph: encoder (and cross-encoder) <- retrieval (with the HTTP ingress)."""
     serve = settings.serve
     quiet = LoggingConfig(enable_access_log=False, log_level="WARNING")
     encoder = ray_serve.deployment(
@@ -136,7 +145,22 @@ def build(settings: Settings, *, retrieval: type[Retrieval] = Retrieval) -> ray_
         graceful_shutdown_timeout_s=10,
         logging_config=quiet,
     )(ray_serve.ingress()(retrieval))
-    return front.bind(settings, encoder.bind(settings))
+    if settings.cross_encoder.model is None:
+        return front.bind(settings, encoder.bind(settings))
+    reader = _cross_encoder(settings, logging_config=quiet)
+    return front.bind(settings, encoder.bind(settings), reader)
+
+
+def _cross_encoder(settings: Settings, *, logging_config: LoggingConfig) -> ray_serve.Application:
+    wanted = settings.cross_encoder
+    return ray_serve.deployment(
+        name=CROSS_ENCODER,
+        num_replicas=wanted.replicas,
+        max_ongoing_requests=wanted.batch * 2,
+        max_queued_requests=wanted.max_queued_requests,
+        ray_actor_options={"num_cpus": 0.5, "num_gpus": wanted.gpus},
+        logging_config=logging_config,
+    )(CrossEncoderReplica).bind(settings)
 
 
 def deploy(settings: Settings, application: ray_serve.Application) -> None:

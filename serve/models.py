@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from ray import serve as ray_serve
 from ray.exceptions import RayError
@@ -27,7 +28,11 @@ from cluster.stack.loopback import keep_replica_on_loopback
 Asked = tuple[str, str, str]
 """(question, language, fingerprint of the encoder)"""
 
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
 WARM_UP: Sequence[tuple[str, str]] = (("ready?", "en"), ("准备好了吗？", "zh"))
+WHO = "the encoder"
 KEPT = 2
 """Models in memory: the one that is searched, and the one that is built or was searched before."""
 
@@ -112,13 +117,13 @@ class Encoder:
 
 
 def batched(
-    encode: Callable[[list[Asked]], Awaitable[list[EncodedQuery]]], *, max_batch: int, wait_s: float
-) -> Callable[[Asked], Awaitable[EncodedQuery]]:
+    make: Callable[[list[Given]], Awaitable[list[Made]]], *, max_batch: int, wait_s: float
+) -> Callable[[Given], Awaitable[Made]]:
     """One at a time outside, many at a time inside."""
 
     @ray_serve.batch(max_batch_size=max_batch, batch_wait_timeout_s=wait_s)
-    async def together(asked: list[Asked]) -> list[EncodedQuery]:
-        return await encode(asked)
+    async def together(given: list[Given]) -> list[Made]:
+        return await make(given)
 
     return together
 
@@ -137,7 +142,7 @@ class RemoteEncoder:
         return RemoteEncoder(self._handle, generation)
 
     async def __call__(self, question: str, language: str) -> EncodedQuery:
-        with _told():
+        with told(WHO):
             query: EncodedQuery = await self._handle.encode.remote(
                 question, language, self._generation
             )
@@ -145,7 +150,7 @@ class RemoteEncoder:
 
     async def count(self, texts: Sequence[str]) -> list[int]:
         """`serve.counting.CountTokens`."""
-        with _told():
+        with told(WHO):
             counts: list[int] = await self._handle.count.remote(list(texts), self._generation)
         return counts
 
@@ -157,14 +162,14 @@ class RemoteEncoder:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """What Serve raises, as errors of our own tree."""
+def told(who: str) -> Iterator[None]:
+    """What Serve raises when `who` is asked, as errors of our own tree."""
     try:
         yield
     except BackPressureError as error:
-        raise Overloaded("too many questions wait for the encoder") from error
+        raise Overloaded(f"too many questions wait for {who}") from error
     except (DeploymentUnavailableError, ReplicaUnavailableError, RayError) as error:
-        raise ModelError(f"the encoder did not answer: {_first_line(error)}") from error
+        raise ModelError(f"{who} did not answer: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:

@@ -37,7 +37,7 @@ from serve.counting import CountTokens
 from serve.judging import judge, told
 from serve.plan.constraints import left_nothing
 from serve.plan.plan import QueryPlan
-from serve.reranking import rerank
+from serve.reranking import SecondLook, rerank
 from serve.timings import Timings
 
 SPARE_S = 0.05
@@ -95,7 +95,7 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
         fused = _fused(plan, found)
     with timings.stage("rerank"):
         second = await _reranked(plan, sources, found, fused, timings=timings)
-    reranked = second if isinstance(second, Reranked) else None
+    reranked = second.reranked
     with timings.stage("judge"):
         judged = judge(plan, found, reranked, fingerprint=sources.counter)
         refused = judged is not None and not judged.enough(plan.rerank.min_relevance)
@@ -123,7 +123,7 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
         ranked=tuple(block.chunk_ids[0] for block in blocks),
         failures=(
             *found.failures,
-            *([second] if isinstance(second, ChannelFailure) else []),
+            *second.failures,
             *unknown,
             *texts.failures,
         ),
@@ -188,7 +188,7 @@ async def _reranked(
     fused: Sequence[Candidate],
     *,
     timings: Timings,
-) -> Reranked | ChannelFailure | None:
+) -> SecondLook:
     pool = pool_of(
         fused,
         rankings(plan, found),

@@ -16,6 +16,9 @@ from cluster.settings import Settings
 from cluster.stores.open import Stores
 from cluster.stores.protocols import Ledger, Standing
 from rerank.by_rules import ByRules
+from rerank.cross_encoder import NAME as CROSS_ENCODER
+from rerank.cross_encoder import ScorePassages
+from rerank.reranker import MOST_S, USUAL_RERANK, Reranker, RerankerName, RerankPlan
 from serve.channels.channel import Channel
 from serve.channels.facts import FactsChannel
 from serve.channels.keyword import KeywordChannel
@@ -25,6 +28,7 @@ from serve.channels.semantic import EncodeQuery, SemanticChannel
 from serve.channels.session import SessionChannel
 from serve.channels.time_range import TimeRangeChannel
 from serve.counting import counter_of
+from serve.cross_encoding import by_cross_encoder
 from serve.encoding import OnceEncoded
 from serve.generations import Current, Fixed, Searched
 from serve.metrics import Metrics
@@ -141,8 +145,19 @@ class Service:
         if isinstance(question, QueryPlan):
             there = {*self.sources.channels, *self.sources.followers, SEMANTIC}
             return _known_channels(question, there)
+        if question.rerank is None:
+            question = replace(question, rerank=self.rerank_plan())
         known = await known_for(question, self.ledger, self.editions, planner=self.planner)
         return plan_question(question, known=known)
+
+    def rerank_plan(self, name: RerankerName | None = None) -> RerankPlan:
+        """By default with the best reranker that is configured."""
+        there = CROSS_ENCODER in self.sources.rerankers
+        if there and name in (None, CROSS_ENCODER):
+            more_s = self.settings.cross_encoder.timeout_s
+            deadline_s = min(USUAL_RERANK.deadline_s + more_s, MOST_S)
+            return replace(USUAL_RERANK, name=CROSS_ENCODER, deadline_s=deadline_s)
+        return replace(USUAL_RERANK, name=name or USUAL_RERANK.name)
 
     @property
     def encode(self) -> EncodeQuery:
@@ -167,8 +182,10 @@ def build_service(
     clock: Clock,
     metrics: Metrics,
     generations: Current | None = None,
+    cross_encoder: ScorePassages | None = None,
 ) -> Service:
-    """`generations` follows the ledger; without it, `encode` and `fingerprint` stay."""
+    """`generations` follows the ledger; without it, `encode` and `fingerprint` stay.
+    `cross_encoder`, where there is one, reads the best passages of every question."""
 
     async def find_key(digest: str) -> ApiKey | None:
         """In time: a request's deadline covers the look at its key."""
@@ -203,7 +220,7 @@ def build_service(
             channels={channel.name: channel for channel in channels},
             followers={neighbours.name: neighbours},
             ledger=ledger,
-            rerankers={ByRules.name: ByRules()},
+            rerankers=_rerankers(settings, cross_encoder),
             token_vectors=settings.encoder.token_vectors,
             channel_deadline_s=settings.serve.channel_deadline_s,
             deadline_s=settings.serve.deadline_s,
@@ -216,6 +233,13 @@ def build_service(
         planner=open_planner(settings.planner),
         waiters=asyncio.Semaphore(max(1, settings.serve.max_ongoing_requests // 4)),
     )
+
+
+def _rerankers(settings: Settings, cross_encoder: ScorePassages | None) -> dict[str, Reranker]:
+    rerankers: dict[str, Reranker] = {ByRules.name: ByRules()}
+    if cross_encoder is not None:
+        rerankers[CROSS_ENCODER] = by_cross_encoder(cross_encoder, settings.cross_encoder)
+    return rerankers
 
 
 def _known_channels(plan: QueryPlan, known: Set[str]) -> QueryPlan:

@@ -26,6 +26,7 @@ from cluster.stores.protocols import Ledger, Prepared, TextIndex
 from cluster.stores.views import FixedViews
 from cluster.text.versions import version_key
 from ingest.near_duplicates import sketches
+from rerank.cross_encoder import ScorePassages
 from serve.api.application import build_api
 from serve.api.gate import Limits
 from serve.channels.semantic import EncodeQuery
@@ -174,7 +175,11 @@ async def make_key(
 
 
 def service_on(
-    stores: Stores, settings: Settings | None = None, *, encoder: EncodeQuery = encode
+    stores: Stores,
+    settings: Settings | None = None,
+    *,
+    encoder: EncodeQuery = encode,
+    cross_encoder: ScorePassages | None = None,
 ) -> Service:
     return build_service(
         settings=settings or Settings(),
@@ -183,6 +188,7 @@ def service_on(
         fingerprint=EMBEDDER.fingerprint,
         clock=FixedClock(NOW),
         metrics=Metrics(),
+        cross_encoder=cross_encoder,
     )
 
 

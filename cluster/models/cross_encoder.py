@@ -135,6 +135,8 @@ def _backend(wanted: CrossEncoderSettings, found: FoundModel, *, device: str) ->
 def _no_graph(found: FoundModel) -> str | None:
     if list(found.folder.glob("[0-9]*_*")):
         return "a model of several modules"
+    if read_json(found.folder / "config_sentence_transformers.json").get("default_prompt_name"):
+        return "a model with a prompt"
     return why_not(read_json(found.folder / "config.json"))
 
 

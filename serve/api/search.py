@@ -11,7 +11,6 @@ from cluster.errors import InvalidRequest
 from cluster.filters import parse_filter
 from cluster.model import Scope
 from rerank.kinds import KindBudget
-from rerank.reranker import USUAL_RERANK
 from serve.api.auth import Reader, TheService, scope_of
 from serve.api.documented import problems
 from serve.api.problems import passed_s, request_id_of
@@ -144,11 +143,7 @@ def _asked(
             KindBudget(kind=kind, limit=limit) for kind, limit in (body.budgets or {}).items()
         ),
         fusion=body.fusion,
-        rerank=replace(
-            USUAL_RERANK,
-            name=body.rerank or USUAL_RERANK.name,
-            min_relevance=body.min_relevance,
-        ),
+        rerank=replace(service.rerank_plan(body.rerank), min_relevance=body.min_relevance),
         selection=selection_of(
             body.view, budget_tokens=body.budget_tokens, settings=service.settings.selection
         ),

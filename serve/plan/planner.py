@@ -8,6 +8,7 @@ from dataclasses import replace
 from cluster.filters import fields_of
 from cluster.text.languages import detect_language
 from cluster.text.terms import query_terms
+from rerank.reranker import USUAL_RERANK
 from serve.plan.channels import planned, usual_names
 from serve.plan.constraints import find_constraints, known_by, taken, unmet, without
 from serve.plan.depth import deep_enough
@@ -41,7 +42,7 @@ def plan_question(question: Question, *, known: Known) -> QueryPlan:
         now=question.now,
         zone=question.zone,
         selection=question.selection,
-        rerank=question.rerank,
+        rerank=question.rerank or USUAL_RERANK,
         page=question.page,
     )
     for rule in RULES:

@@ -10,7 +10,7 @@ from cluster.filters import Filter
 from cluster.model import DocumentKind, Scope
 from rerank.fusion import FusionMethod
 from rerank.kinds import KindBudget
-from rerank.reranker import USUAL_RERANK, RerankPlan
+from rerank.reranker import RerankPlan
 from rerank.selection import USUAL_SELECTION, SelectionPlan
 from serve.plan.suggestion import Suggestion
 from serve.plan.versions import KnownEdition
@@ -20,8 +20,8 @@ from serve.plan.versions import KnownEdition
 class Question:
     """What a caller may say. `channels` empty: the planner chooses. Times in the text are read
     from `now` in `zone`, a name of the tz database. `as_of`: only what was there before that
-    moment answers, each document by its highest edition of then. `kinds` empty: all; `budgets`
-    empty: whatever is best."""
+    moment answers, each document by its highest edition of then. `rerank` None: as the service
+    usually does. `kinds` empty: all; `budgets` empty: whatever is best."""
 
     text: str
     scope: Scope
@@ -35,7 +35,7 @@ class Question:
     fusion: FusionMethod = "score"
     zone: str = "UTC"
     selection: SelectionPlan = USUAL_SELECTION
-    rerank: RerankPlan = USUAL_RERANK
+    rerank: RerankPlan | None = None
     page: int = 1
     kinds: tuple[DocumentKind, ...] = ()
     budgets: tuple[KindBudget, ...] = ()

@@ -89,8 +89,9 @@ async def test_rules_where_no_token_vectors_are_kept(stores: Stores) -> None:
 
 async def test_a_reranker_that_is_not_there_is_told(stores: Stores) -> None:
     found = await service_on(stores).search(question(rerank=RerankPlan(name="cross_encoder")))
-    assert [failure.channel for failure in found.failures] == ["rerank"]
-    assert found.reranker == ""
+    (failure,) = found.failures
+    assert failure == ChannelFailure(channel="rerank", reason="cross_encoder is not there")
+    assert found.reranker == "late_interaction"
     assert titles(found)[0] == "tokens.md"
 
 
