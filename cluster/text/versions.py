@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 import regex
 
@@ -39,6 +40,7 @@ _ANY = -1
 _MAX_COMPONENTS = 12
 _MAX_DIGITS = 18
 _MAX_NAME_CHARS = 100
+_REMEMBERED_CHARS = 100
 
 _FRONT = r"(?P<front>[^\W\d][^\d]*?[-_./ ]?)?"
 _DATE = regex.compile(
@@ -64,22 +66,17 @@ def version_key(version: str) -> str:
     ASCII for versions with numbers. The empty text has the empty key, the lowest; names without
     numbers come next, by code point; `latest`, `current` and `stable` are the highest.
     """
-    name = _folded(version)
-    if not name:
-        return ""
-    parsed = _parse(name)
-    if parsed is not None:
-        return "".join(map(_component, _without_zeros(parsed.numbers))) + parsed.stage
-    return "~" if name in LATEST else f"({name[:_MAX_NAME_CHARS]}"
+    return _read(version).key
 
 
 def same_version(asked: str, held: str) -> bool:
     """Whether somebody who asks for version `asked` means the edition `held`: `7.5` means
     `7.5`, `v7.5`, `7.5.0`, `7.5.1` and `7.5.x`, not `7.50` and not `7.5-rc1`; `7.5.1` means
     `7.5.x`. Names without numbers are the same when they are equal but for case."""
-    if version_key(asked) == version_key(held):
+    one, other = _read(asked), _read(held)
+    if one.key == other.key:
         return True
-    wanted, found = _parse(_folded(asked)), _parse(_folded(held))
+    wanted, found = one.parsed, other.parsed
     if wanted is None or found is None or wanted.stage != "#" or found.stage[0] == "!":
         return False
     numbers = wanted.numbers[:-1] if wanted.numbers[-1] == _ANY else wanted.numbers
@@ -89,6 +86,31 @@ def same_version(asked: str, held: str) -> bool:
         return numbers[:common] == line[:common]
     padded = found.numbers + (0,) * (len(numbers) - len(found.numbers))
     return padded[: len(numbers)] == numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    key: str
+    parsed: _Version | None
+
+
+def _read(version: str) -> _Read:
+    """The same few are compared again and again."""
+    return _read_once(version) if len(version) <= _REMEMBERED_CHARS else _read_anew(version)
+
+
+def _read_anew(version: str) -> _Read:
+    name = _folded(version)
+    parsed = _parse(name) if name else None
+    if parsed is not None:
+        numbers = "".join(map(_component, _without_zeros(parsed.numbers)))
+        return _Read(numbers + parsed.stage, parsed)
+    if not name:
+        return _Read("", None)
+    return _Read("~" if name in LATEST else f"({name[:_MAX_NAME_CHARS]}", None)
+
+
+_read_once = lru_cache(maxsize=20_000)(_read_anew)
 
 
 def _folded(version: str) -> str:

@@ -31,6 +31,7 @@ from serve.plan.time_mention import TimeMention
 
 ConstraintKind = Literal["source_type", "language", "author", "tag", "date", "valid"]
 MAX_CONSTRAINTS = 8
+MAX_TOLD_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +109,8 @@ _LANGUAGE = regex.compile(
        |(?:^|(?<=[,，。？?！!]\s{{0,4}}))(?:{_LANGUAGES_ZH}){MATERIAL_ZH}(?:里面?|中|(?=[,，。？?！!]?\s*$))""",
     _FLAGS,
 )
-_NAME_EN = r"(?P<name>\p{Lu}[\p{L}'\u2019.-]*(?:\s+\p{Lu}[\p{L}'\u2019.-]*){0,3})"
+_WORD_EN = r"\p{Lu}[\p{L}'\u2019.-]{0,39}+(?!\p{L})"
+_NAME_EN = rf"(?P<name>{_WORD_EN}(?:\s+{_WORD_EN}){{0,3}})"
 _NAME_ZH = r"(?P<name>\p{Han}{2,4}|[\p{Latin}\d_.-]{2,40})"
 _AUTHOR = regex.compile(
     rf"""(?i:{_EDGE}(?P<only>only\s+)?(?:the\s+)?(?:blog\s+)?{MATERIAL_EN}(?:\s+(?:that\s+(?:was|were)\s+)?
@@ -182,13 +184,19 @@ def known_by(moment: datetime) -> Filter:
 
 def taken(constraint: Constraint) -> str:
     """The note on words that were taken as a constraint."""
-    return f"{constraint.said.strip()!r}: only what is {constraint.meaning}"
+    return f"{_words(constraint)!r}: only what is {constraint.meaning}"
 
 
 def unmet(constraint: Constraint) -> str:
     """The note on a mention that nothing stored fits."""
-    said = constraint.said.strip()
+    said = _words(constraint)
     return f"{said!r}: nothing here is {constraint.meaning}; looked at everything"
+
+
+def _words(constraint: Constraint) -> str:
+    """What was said, for a note: blanks and length of a question may be anything."""
+    said = " ".join(constraint.said.split())
+    return said if len(said) <= MAX_TOLD_CHARS else f"{said[:MAX_TOLD_CHARS]}…"
 
 
 def left_nothing(constraints: Iterable[Constraint]) -> str:

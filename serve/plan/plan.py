@@ -41,7 +41,21 @@ MAX_PAGE = 50
 MAX_DEADLINE_S = 60.0
 MAX_WEIGHT = 1000.0
 MAX_TEXT_CHARS = 10_000
+MAX_ASKED = 64
+"""Versions that a question names."""
+
+MAX_PRODUCTS = 16
+"""Products that a question names."""
+
 MAX_NAMES = 256
+"""Spellings of a product."""
+
+MAX_CHOSEN = 2000
+"""Stored editions of a product."""
+
+MAX_EDITIONS = 40_000
+"""Names and editions of all products together: each passage is compared with all of them."""
+
 MAX_NOTES = 64
 
 
@@ -65,6 +79,7 @@ Terms = Annotated[
     tuple[QueryTerm, ...], Field(max_length=MAX_QUERY_TERMS), AfterValidator(_weighed)
 ]
 Names = Annotated[tuple[str, ...], Field(max_length=MAX_NAMES)]
+Chosen = Annotated[tuple[str, ...], Field(max_length=MAX_CHOSEN)]
 
 
 Intent = Literal[
@@ -99,12 +114,22 @@ class ProductEditions:
     (none: the newest)."""
 
     names: Names = ()
-    chosen: Names = ()
+    chosen: Chosen = ()
+
+    @property
+    def size(self) -> int:
+        return len(self.names) + len(self.chosen)
 
     def admit(self, passage: StoredPassage) -> bool:
         if self.names and passage.metadata.product not in self.names:
             return False
         return passage.edition in self.chosen if self.chosen else passage.newest_edition
+
+
+def _few(products: tuple[ProductEditions, ...]) -> tuple[ProductEditions, ...]:
+    if sum(each.size for each in products) > MAX_EDITIONS:
+        raise ValueError(f"at most {MAX_EDITIONS:,} names and editions together")
+    return products
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,13 +139,17 @@ class Editions:
     `parts` the same by product, `product` the first that is named. `current`: of each product
     with several editions the newest, where only the newest answer."""
 
-    asked: Names = ()
-    chosen: Names = ()
+    asked: Annotated[tuple[str, ...], Field(max_length=MAX_ASKED)] = ()
+    chosen: Annotated[tuple[str, ...], Field(max_length=MAX_EDITIONS)] = ()
     product: str | None = None
-    parts: Annotated[tuple[ProductEditions, ...], Field(max_length=MAX_NAMES)] = ()
+    parts: Annotated[
+        tuple[ProductEditions, ...], Field(max_length=MAX_PRODUCTS), AfterValidator(_few)
+    ] = ()
     newest_only: bool = False
     collapse: bool = False
-    current: Annotated[tuple[ProductEditions, ...], Field(max_length=MAX_NAMES)] = ()
+    current: Annotated[
+        tuple[ProductEditions, ...], Field(max_length=MAX_EDITIONS), AfterValidator(_few)
+    ] = ()
 
     def admit(self, passage: StoredPassage) -> bool:
         if self.newest_only:

@@ -31,6 +31,9 @@ NARROWING = frozenset(
 )
 """The fields that a suggested filter may look at."""
 
+MAX_TOLD_CHARS = 500
+"""Of a filter, in a note."""
+
 Phrase = Annotated[str, Field(min_length=1, max_length=120)]
 
 
@@ -121,7 +124,8 @@ def _narrowed(
     where = suggestion.where
     if where is None:
         return {}
-    told = filter_json(where)
+    told = str(filter_json(where))
+    told = told if len(told) <= MAX_TOLD_CHARS else f"{told[:MAX_TOLD_CHARS]}…"
     if where not in fitting:
         note = f"suggested filter {told} left out: nothing here fits it"
         return {"notes": (*plan.notes, note)}

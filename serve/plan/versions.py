@@ -9,13 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 import regex
 
 from cluster.filters import AllOf, AnyOf, Eq, Filter, In, fields_of
 from cluster.text.versions import LATEST, same_version, version_key
-from serve.plan.plan import Editions, ProductEditions
+from serve.plan.plan import (
+    MAX_ASKED,
+    MAX_CHOSEN,
+    MAX_EDITIONS,
+    MAX_NAMES,
+    MAX_PRODUCTS,
+    Editions,
+    ProductEditions,
+)
 
 Reach = Literal["", "since", "before"]
 """`since` a version includes it, `before` does not."""
@@ -27,6 +36,8 @@ EDITION_FIELDS = frozenset(
     {"product_version", "version_key", "newest_edition", "published_at", "updated_at"}
 )
 MAX_NAMED = 8
+MAX_NUMBERS = 128
+"""Numbers of a question that may be versions; each is compared with all stored editions."""
 
 _NUMBER = r"\d+(?:\.(?:\d+|x))*(?:[-.]?(?:rc|beta|alpha|preview|dmr)[-.]?\d*)?"
 _START = r"(?<![\p{Latin}\d_.第图表])"
@@ -119,15 +130,12 @@ class _Product:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """A version, of what, and how far it reaches."""
+    """A version, of what, how far it reaches, and the stored editions that it means."""
 
     version: str
     of: _Product
     reach: Reach = ""
-
-    @property
-    def meant(self) -> tuple[str, ...]:
-        return _meant(self.version, self.of, self.reach)
+    meant: tuple[str, ...]
 
 
 def choose_editions(
@@ -150,34 +158,42 @@ def choose_editions(
     if asked is None:
         wanted = _wanted_in(question, rest, products=products, subjects=subjects)
     else:
-        wanted = [_Wanted(version=asked, of=each) for each in subjects]
+        wanted = [_Wanted(version=asked, of=each, meant=_meant(asked, each)) for each in subjects]
     versions = tuple(dict.fromkeys(each.version for each in wanted))
     if not versions:
         return Editions(newest_only=True, product=name), ()
-    parts = tuple(_part(each, wanted) for each in subjects)
+    pairs = [_part(each, wanted) for each in subjects]
+    parts, left = tuple(part for part, _ in pairs), sum(more for _, more in pairs)
     if asked is not None:
         parts = tuple(part for part in parts if part.chosen)
     chosen = tuple(dict.fromkeys(edition for part in parts for edition in part.chosen))
     missing = [] if asked and chosen else [each for each in wanted if not each.meant]
-    notes = tuple(_absent(each) for each in (missing[:1] if asked else missing))
+    notes = _told(missing[:1] if asked else missing, left_out=left)
     if not chosen:
         return Editions(asked=versions, product=name, newest_only=True), notes
     return Editions(asked=versions, chosen=chosen, product=name, parts=parts, collapse=True), notes
 
 
 def current_editions(known: Iterable[KnownEdition]) -> tuple[ProductEditions, ...]:
-    """Of each product with several editions the newest, in every spelling, by name."""
+    """Of each product with several editions the newest, in every spelling, by name; the first
+    that a plan has room for."""
     editions: dict[str, set[KnownEdition]] = {}
     for product, edition in known:
         if product:
             editions.setdefault(product.casefold(), set()).add((product, edition))
-    found = []
+    found: list[ProductEditions] = []
+    room = MAX_EDITIONS
     for _, pairs in sorted(editions.items()):
         keys = {version_key(edition) for _, edition in pairs}
-        newest = {edition for _, edition in pairs if version_key(edition) == max(keys)}
+        highest = max(keys)
+        newest = {edition for _, edition in pairs if version_key(edition) == highest}
         if len(keys) > 1:
-            names = tuple(sorted({product for product, _ in pairs}))
-            found.append(ProductEditions(names=names, chosen=tuple(sorted(newest))))
+            names = tuple(sorted({product for product, _ in pairs}))[:MAX_NAMES]
+            part = ProductEditions(names=names, chosen=tuple(sorted(newest))[:MAX_CHOSEN])
+            room -= part.size
+            if room < 0:
+                break
+            found.append(part)
     return tuple(found)
 
 
@@ -200,23 +216,35 @@ def _filter_of(part: ProductEditions) -> Filter:
     return AllOf((Eq("product", part.names[0]) if one else In("product", part.names), which))
 
 
-def _part(product: _Product, wanted: Iterable[_Wanted]) -> ProductEditions:
-    meant = (edition for each in wanted if each.of is product for edition in each.meant)
-    return ProductEditions(names=product.names, chosen=tuple(dict.fromkeys(meant)))
+def _part(product: _Product, wanted: Iterable[_Wanted]) -> tuple[ProductEditions, int]:
+    """And how many editions a plan has no room for: the newest go first then."""
+    found = (edition for each in wanted if each.of is product for edition in each.meant)
+    meant = list(dict.fromkeys(found))
+    if len(meant) > MAX_CHOSEN:
+        meant.sort(key=version_key, reverse=True)
+    part = ProductEditions(names=product.names, chosen=tuple(meant[:MAX_CHOSEN]))
+    return part, len(meant) - len(part.chosen)
+
+
+def _told(missing: Sequence[_Wanted], *, left_out: int) -> tuple[str, ...]:
+    notes = [_absent(each) for each in missing[:MAX_NAMED]]
+    if (more := len(missing) - MAX_NAMED) > 0:
+        notes.append(f"{more} more versions that the question names are not here either")
+    if left_out:
+        notes.append(f"{left_out} older editions are left out; name one to see it")
+    return tuple(notes)
 
 
 def _wanted_in(
     question: str, rest: str, *, products: Sequence[_Product], subjects: Sequence[_Product]
 ) -> list[_Wanted]:
-    """Where nothing has editions, nothing asks for one. A stored edition's number counts
-    wherever it stands once a product or another version is named."""
+    """The first so many. Where nothing has editions, nothing asks for one. A stored edition's
+    number counts wherever it stands once a product or another version is named."""
     if not any(each.editions for each in subjects):
         return []
-    found = [(each, _subject_of(each, subjects)) for each in mentions(rest)]
+    found = [(each, _wanted(each, subjects)) for each in islice(mentions(rest), MAX_NUMBERS)]
     named = _behind(question, products)
-    stored = {
-        each.start for each, of in found if each.dotted and _meant(each.version, of, each.reach)
-    }
+    stored = {each.start for each, wanted in found if each.dotted and wanted.meant}
     sure = {
         each.start
         for each, _ in found
@@ -224,11 +252,7 @@ def _wanted_in(
     }
     if sure or products:
         sure |= stored
-    return [
-        _Wanted(version=each.version, of=of, reach=each.reach)
-        for each, of in found
-        if each.start in sure
-    ]
+    return [wanted for each, wanted in found if each.start in sure][:MAX_ASKED]
 
 
 def _behind(question: str, products: Iterable[_Product]) -> frozenset[int]:
@@ -237,20 +261,24 @@ def _behind(question: str, products: Iterable[_Product]) -> frozenset[int]:
     return frozenset(gap.end() for gap in gaps if gap is not None)
 
 
-def _subject_of(mention: Mention, subjects: Sequence[_Product]) -> _Product:
-    """The product named last before the version, else the first; another one that is named,
-    where only that has such an edition."""
+def _wanted(mention: Mention, subjects: Sequence[_Product]) -> _Wanted:
+    """Of the product named last before the version, else the first; of another one that is
+    named, where only that has such an edition."""
     before = [(end, each) for each in subjects for end in each.ends if end <= mention.start]
     nearest = max(before, key=lambda pair: pair[0])[1] if before else subjects[0]
-    if _meant(mention.version, nearest, mention.reach):
-        return nearest
-    return next((each for each in subjects if _meant(mention.version, each)), nearest)
+    version, reach = mention.version, mention.reach
+    meant = _meant(version, nearest, reach)
+    others = (each for each in subjects if each is not nearest and _meant(version, each))
+    of = nearest if meant else next(others, nearest)
+    if of is not nearest:
+        meant = _meant(version, of, reach)
+    return _Wanted(version=version, of=of, reach=reach, meant=meant)
 
 
 def _products_in(question: str, known: Sequence[KnownEdition]) -> tuple[tuple[_Product, ...], str]:
     """The known products whose names stand in the question as words of their own, in its
-    order, the longest where several begin at one place; and the question with blanks in the
-    place of their names."""
+    order, the longest where several begin at one place, the first so many; and the question
+    with blanks in the place of their names."""
     spellings: dict[str, set[str]] = {}
     for product, _ in known:
         if product:
@@ -267,11 +295,11 @@ def _products_in(question: str, known: Sequence[KnownEdition]) -> tuple[tuple[_P
             ends.setdefault(name, []).append(match.end())
     products = tuple(
         _Product(
-            names=tuple(sorted(spellings[name])),
+            names=tuple(sorted(spellings[name]))[:MAX_NAMES],
             editions=tuple(edition for of, edition in known if of in spellings[name]),
             ends=tuple(places),
         )
-        for name, places in ends.items()
+        for name, places in islice(ends.items(), MAX_PRODUCTS)
     )
     return products, pattern.sub(lambda match: " " * len(match.group()), question)
 
@@ -284,12 +312,12 @@ def _meant(version: str, product: _Product, reach: Reach = "") -> tuple[str, ...
     same = exact or tuple(each for each in product.editions if same_version(version, each))
     if not reach:
         return same
-    later = reach == "since"
+    later, these = reach == "since", frozenset(same)
     return tuple(
         edition
         for edition in product.editions
-        if (edition in same and later)
-        or (edition not in same and (version_key(edition) > key) is later)
+        if (edition in these and later)
+        or (edition not in these and (version_key(edition) > key) is later)
     )
 
 

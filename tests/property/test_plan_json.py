@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.filters import AllOf, AnyOf, Eq, Filter, In, Missing, Not, Range
+from cluster.filters import AllOf, AnyOf, Eq, Filter, In, Missing, Not, Range, parse_filter
 from cluster.model import Scope
 from serve.plan.as_json import plan_from_json, plan_json
+from serve.plan.constraints import find_constraints
+from serve.plan.filter_json import filter_json
 from serve.plan.planner import plan_question
 from serve.plan.question import Known, Question
+from serve.plan.times import find_times
+from serve.plan.versions import KnownEdition
 
 SCOPE = Scope(tenant="t", owner="o")
 EDITIONS = (("tidb", "7.1"), ("tidb", "7.5"), ("harbour", "2.0"), ("", "v2.3.x"))
@@ -67,6 +73,71 @@ filters = st.recursive(
     ),
     max_leaves=4,
 )
+
+
+NUMBERS = st.integers(0, 40).flatmap(
+    lambda major: st.integers(0, 999).map(lambda minor: f"{major}.{minor}")
+)
+BLANKS = st.sampled_from([" ", "\u2003", "\n", "\U000e0020"])
+
+
+def _many(pieces: st.SearchStrategy[str], *, most: int) -> st.SearchStrategy[str]:
+    """A long text of few draws: what is drawn is said again and again, each time numbered."""
+
+    def said(parts: list[str], times: int) -> str:
+        return "".join(f"{part} {n} " for n in range(times) for part in parts)
+
+    return st.builds(said, st.lists(pieces, min_size=1, max_size=3), st.integers(1, most))
+
+
+hostile = st.one_of(
+    st.builds(lambda n: " ".join(f"v{k}.{k % 7}" for k in range(n)), st.integers(1, 900)),
+    st.builds(lambda n: " and ".join(f"product{k} {k}.1" for k in range(n)), st.integers(1, 400)),
+    st.builds(lambda number: f"since v{number}", NUMBERS),
+    st.builds(lambda gap, n: f"only{gap * n}blogs{gap * n}, please", BLANKS, st.integers(1, 4000)),
+    st.builds(lambda n: f"notes by A{'b' * n}", st.integers(1, 8000)),
+    st.builds(lambda n: "只看" + "去年的" * n + "资料", st.integers(1, 2000)),
+    _many(st.sampled_from(PIECES), most=200),
+).map(lambda text: text[:8192])
+stored = st.one_of(
+    st.just(EDITIONS),
+    st.builds(lambda n: tuple(("", f"{k}.{k % 9}") for k in range(n)), st.integers(1, 3000)),
+    st.builds(
+        lambda n: tuple((f"product{k}", f"{k}.{e}") for k in range(n) for e in (0, 1)),
+        st.integers(1, 600),
+    ),
+    st.builds(lambda n: tuple(("tidb", f"{k}.0") for k in range(n)), st.integers(1, 3000)),
+)
+
+
+def nested(levels: int, where: Filter) -> Filter:
+    """As deep as a caller may send it, with two keys in each object."""
+    raw = filter_json(where)
+    for _ in range(levels):
+        raw = {"product": "tidb", "not": raw}
+    return parse_filter(raw)
+
+
+@settings(deadline=None, max_examples=15)
+@given(text=hostile, now=moments, editions=stored, where=leaves, levels=st.integers(0, 8))
+def test_whatever_is_planned_can_be_sent_again(
+    text: str, now: datetime, editions: Sequence[KnownEdition], where: Filter, levels: int
+) -> None:
+    question = Question(
+        text=text,
+        scope=SCOPE,
+        limit=10,
+        now=now,
+        deadline_s=2.0,
+        where=nested(levels, where),
+        as_of=now,
+        kinds=("turn",),
+    )
+    found = find_constraints(text, times=find_times(text, now=now), now=now)
+    fitting = frozenset(each.where for each in found if each.where is not None)
+    for asked in (question, replace(question, where=None, as_of=None)):
+        plan = plan_question(asked, known=Known(editions=editions, fitting=fitting))
+        assert plan_from_json(json.loads(json.dumps(plan_json(plan))), scope=SCOPE) == plan
 
 
 @settings(deadline=None, max_examples=60)
