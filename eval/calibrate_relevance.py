@@ -4,9 +4,9 @@ over a stack into which `palimpsest eval` has ingested the sets.
 
 Each question is asked of its own corpus, where it has an answer, and of the corpora of the other
 sets of its language, where it has none. Mean and spread of each sign come from the answerable
-ones alone; the threshold is the sum below which the share `REFUSED` of the others lies, so that
-no more of the answerable are refused than that takes. Only the tuning half of the questions is
-read; what is told of the result is told of the other half.
+ones alone; the threshold is where both goals of `eval.abstain` are met with the same reserve, or
+missed by the same share. Only the tuning half of the questions is read; what is told of the result
+is told of the other half.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from cluster.clock import SystemClock
 from cluster.model import Scope
 from cluster.settings import load_settings
 from cluster.text.languages import detect_language
+from eval.abstain import LEAST_REFUSED, MOST_REFUSED
 from eval.open import open_service
 from eval.sets import Asked, EvalSet, half_of, read_folder, sample
 from rerank.relevance import WEIGHTS, Calibration, Signals
@@ -34,7 +35,6 @@ from serve.service import Service
 
 SETS = ("cmrc2018", "drcd", "stard_gold", "xquad_en_zh", "scifact", "ramdocs", "locomo")
 LANGUAGES = ("zh", "en")
-REFUSED = 0.955
 QUESTIONS = 80
 """Of each set, language and half."""
 
@@ -53,9 +53,7 @@ class Sample:
     signals: Signals
 
 
-def calibrate(
-    own: Sequence[Signals], foreign: Sequence[Signals], *, share: float = REFUSED
-) -> Calibration:
+def calibrate(own: Sequence[Signals], foreign: Sequence[Signals]) -> Calibration:
     """From questions that have an answer, and others that have none."""
     values = {name: np.array([getattr(each, name) for each in own]) for name in WEIGHTS}
     free = Calibration(
@@ -63,10 +61,18 @@ def calibrate(
         spreads={name: max(float(each.std()), 1e-6) for name, each in values.items()},
         enough=0.0,
     )
-    sums = np.array([free.sum_of(each) for each in foreign])
-    return Calibration(
-        means=free.means, spreads=free.spreads, enough=float(np.quantile(sums, share))
-    )
+    enough = threshold([free.sum_of(each) for each in own], [free.sum_of(each) for each in foreign])
+    return replace(free, enough=enough)
+
+
+def threshold(own: Sequence[float], foreign: Sequence[float]) -> float:
+    """In the middle of where the goal that is met worse is met best."""
+    tried = np.sort([*own, *foreign])
+    refused_own = np.searchsorted(np.sort(own), tried) / len(own)
+    let_through = 1 - np.searchsorted(np.sort(foreign), tried) / len(foreign)
+    missed = np.maximum(refused_own / MOST_REFUSED, let_through / (1 - LEAST_REFUSED))
+    best = np.flatnonzero(missed <= missed.min() + 1e-9)
+    return float(tried[max(best[0] - 1, 0)] + tried[best[-1]]) / 2
 
 
 def refused(calibration: Calibration, signals: Sequence[Signals]) -> float:
@@ -171,7 +177,7 @@ async def _measured(data_dir: Path, *, names: Sequence[str], limit: int) -> dict
             "encoder": service.fingerprint,
             "made_by": "eval.calibrate_relevance",
             "sets": [each.name for each in sets],
-            "refused_share": REFUSED,
+            "goals": {"answerable_refused": MOST_REFUSED, "foreign_refused": LEAST_REFUSED},
             "languages": constants(samples),
         }
 

@@ -133,7 +133,7 @@ def evidence_of(found: Matrix) -> Evidence | None:
         return None
     best = int(np.nanargmax(means))
     worst = np.sort(found[best])[: max(1, round(found.shape[1] * WORST_SHARE))]
-    return Evidence(best=float(means[best]), worst_third=float(worst.mean()))
+    return Evidence(best=float(means[best]), worst_third=float(worst.mean()), tokens=found.shape[1])
 
 
 def same_language(pool: Sequence[Pooled], language: str) -> NDArray[np.bool_]:

@@ -1,8 +1,8 @@
 """Is there anything about the question at all?
 
-Four signs are added up in standard deviations: the best cosine, the best MaxSim, half of the
-mean of that passage's worst third of the question's tokens, and a quarter of the largest share
-of the question's words in one passage (it helps across topics and hurts among encyclopedias).
+Five signs are added up in standard deviations: the best cosine, the best MaxSim, the mean of that
+passage's worst third of the question's tokens, the largest share of the question's words in one
+passage, and how long the question is: the longer, the less alike is even the passage that answers.
 Only language-centred vectors have a scale on which that can be told, and only where it was
 calibrated: `relevance.<model>.json`, made by `eval.calibrate_relevance`, names the encoder it
 holds for. For every other encoder, and for a language without constants, nothing is said.
@@ -25,10 +25,11 @@ FOLDER = Path(__file__).parent
 FILES = "relevance.*.json"
 
 WEIGHTS: Mapping[str, float] = {
-    "cosine": 1.0,
+    "cosine": 1.5,
     "similarity": 1.0,
     "worst_third": 0.5,
-    "keyword_share": 0.25,
+    "keyword_share": 0.5,
+    "length": 0.5,
 }
 ALL_WORDS = 0.99
 """A passage with all words of the question is about it, whatever the vectors say."""
@@ -36,12 +37,14 @@ ALL_WORDS = 0.99
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signals:
-    """`cosine`, `similarity` and `worst_third` on the encoder's scale, `keyword_share` 0 to 1."""
+    """`cosine`, `similarity` and `worst_third` on the encoder's scale, `keyword_share` 0 to 1,
+    `length` the logarithm of the number of the question's tokens that have content, plus one."""
 
     cosine: float
     similarity: float
     worst_third: float
     keyword_share: float
+    length: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +105,7 @@ def signals_of(
         similarity=evidence.best,
         worst_third=evidence.worst_third,
         keyword_share=max((keyword_share(terms, text) for text in texts), default=0.0),
+        length=math.log1p(evidence.tokens),
     )
 
 

@@ -126,6 +126,7 @@ def test_evidence_is_that_of_the_best_passage() -> None:
     assert evidence is not None
     assert evidence.best == pytest.approx(0.6)
     assert evidence.worst_third == pytest.approx(0.3)
+    assert evidence.tokens == found.shape[1]
     assert evidence_of(found[2:]) is None
 
 
