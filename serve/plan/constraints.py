@@ -106,6 +106,8 @@ _LANGUAGE = regex.compile(
             \s+{MATERIAL_EN}{_END}
        |{_EDGE}{MATERIAL_EN}\s+(?:written\s+)?in\s+(?:{_LANGUAGES_EN})(?=[?!.,？！。，]|\s*$)
        |(?:用|从|在|查|找|看|根据|参考)(?:{_LANGUAGES_ZH})(?:版)?的?{MATERIAL_ZH}(?:里面?|中)?
+       |(?<=[年月日号天周度]的)(?:{_LANGUAGES_ZH})(?:版)?的?{MATERIAL_ZH}(?:里面?|中)?
+       |(?<=[年月日号天周度])(?:{_LANGUAGES_ZH})(?:版)?的?{MATERIAL_ZH}(?:里面?|中)
        |(?:^|(?<=[,，。？?！!]\s{{0,4}}))(?:{_LANGUAGES_ZH}){MATERIAL_ZH}(?:里面?|中|(?=[,，。？?！!]?\s*$))""",
     _FLAGS,
 )
@@ -149,8 +151,8 @@ _DATED_EN = regex.compile(
     regex.IGNORECASE,
 )
 _DATED_ZH = regex.compile(
-    rf"\s*(?:之?[前后]|以[来前后]|起)?\s*(?P<verb>发布|发表|更新|修订|写|公布|出版)?的(?:官方|中文|英文)?{MATERIAL_ZH}"
-    r"(?:里面?|中)?"
+    rf"\s*(?:之?[前后]|以[来前后]|起)?\s*(?P<verb>发布|发表|更新|修订|写|公布|出版)?的"
+    rf"(?:(?=(?:{_LANGUAGES_ZH}){MATERIAL_ZH})|(?:官方)?{MATERIAL_ZH}(?:里面?|中)?)"
 )
 _UPDATED = frozenset({"updated", "revised", "更新", "修订"})
 

@@ -441,7 +441,7 @@ _PIECES: tuple[tuple[regex.Pattern[str], Builder], ...] = (
     _at(r"(?P<h>[上下前后])半(?:个)?(?P<u>周|星期|月)", _half_of),
     _at(
         r"(?<![年月今去明前后\d一二三四五六七八九十这上下本当同])"
-        r"(?P<u>年|月|季)(?P<e>初|中(?!国|心|央|间|学|文)|底|末|尾)(?![级考期旬夜])",
+        rf"(?P<u>年|月|季)(?!中间)(?P<e>{W.SHORT_EDGES})(?![级考期旬夜])",
         _unit_edge,
     ),
     _at(rf"(?P<s>{W.any_of(W.SEASONS)})", _season),
@@ -473,7 +473,10 @@ _NARROWING: tuple[
     tuple[regex.Pattern[str], Callable[[Pieces, Piece, Match], Piece | None]], ...
 ] = (
     (
-        regex.compile(rf"的?(?P<e>{W.any_of(W.EDGES)})(?![一二三四五六七八九十\d级学小国央旬])"),
+        regex.compile(
+            rf"(?:的?(?P<e>{W.LONG_EDGES})|(?:(?<=年)年)?(?P<e>{W.SHORT_EDGES})|的(?P<e>{W.BARE_EDGE}))"
+            r"(?![一二三四五六七八九十\d级学小国央旬])"
+        ),
         _edge,
     ),
     (

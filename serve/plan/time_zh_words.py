@@ -144,6 +144,17 @@ EDGES: Mapping[str, str] = MappingProxyType(
         "下旬": "last_third",
     }
 )
+LONG_EDGES = "中期|中间|中叶|[上中下]旬|初期|之初|伊始|早期|底前|末期|晚期|后期|末尾"
+SHORT_EDGES = (
+    r"(?:初(?![级中稿始次恋步衷创学版审试选等])|底(?![层座])|末(?![班梢])|尾(?![巴气])"
+    r"|中(?![国央心学小华级药断止层]|文(?![化艺物旅体创教])|英(?=[文双对互])"
+    r"|医(?![疗院保生护])|考(?![核察评虑勤])|介(?![绍入])))"
+)
+"""Where no other word begins with the character: 中文, 中国, 底层, 初稿."""
+
+BARE_EDGE = r"[初中底末尾](?=\s*(?:[的,，。、；;？?！!)）]|$))"
+"""Behind 的 another word begins more often than not."""
+
 SEASONS: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("春天", "春季", "开春"), "spring"),

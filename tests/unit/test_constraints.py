@@ -187,6 +187,14 @@ def test_several_constraints_are_all_taken() -> None:
     assert without(question, [first, second]) == "令牌是什么"
 
 
+@pytest.mark.parametrize("question", ["2023年的中文资料里怎么说令牌", "2023年的英文文档怎么说令牌"])
+def test_a_language_behind_a_time_is_taken_beside_it(question: str) -> None:
+    date, language = found(question)
+    assert (date.kind, language.kind) == ("date", "language")
+    assert language.where == Eq("language", "zh" if "中文" in question else "en")
+    assert without(question, [date, language]) == "怎么说令牌"
+
+
 def test_a_question_of_nothing_else_stays_as_it_is() -> None:
     question = "只看官方文档"
     assert without(question, found(question)) == question
