@@ -447,7 +447,7 @@ def _of_asked_version(claim: Claim, citation: Citation) -> bool:
 
 
 def _is_named(claim: Claim) -> bool:
-    return bool(claim.names or claim.compounds)
+    return bool(claim.names or claim.candidates)
 
 
 def _named(version: str | None) -> str | None:

@@ -27,7 +27,9 @@ _EXTREMES = regex.compile(
     r"[\[(（【]\s*(?P<low>[^,，\[\]]+?)\s*[,，~～]\s*(?P<high>[^\])）】]+)[\])）】]"
     r"|(?P<low>-?\d[\d.]*)\s*(?:~|～|-|–|to|到|至)\s*(?P<high>\d[\d.]*)"
 )
-_ASIDE = regex.compile(r"[（(](?P<aside>[^（()）]*)[)）]|即(?P<ie>[^，,。；]*)")
+_ASIDE = regex.compile(
+    r"`[^`]*`(*SKIP)(*FAIL)|[（(](?P<aside>[^（()）]*)[)）]|即(?P<ie>[^，,。；]*)"
+)
 _KINDS = {
     "integer": "整数|整型|integer|int",
     "float": "浮点|float|double",

@@ -68,10 +68,10 @@ def merged(judgements: Sequence[Judgement]) -> Judgement:
 
 
 def _with_compounds(claim: Claim, evidence: Iterable[Evidence]) -> Claim:
-    """A compound such as `raft-log-gc` is a name where something here is called that."""
+    """`raft-log-gc` or `port` is a name where something here is called that."""
     subjects = {unit.subjects[0] for each in evidence for unit in each.units if unit.subjects}
     named = {name for subject in subjects for name in (*names_in(subject), bare_name(subject))}
-    return claim.naming(tuple(each for each in claim.compounds if each in named))
+    return claim.naming(tuple(each for each in claim.candidates if each in named))
 
 
 def may_speak(claim: Claim, evidence: Evidence) -> bool:

@@ -12,6 +12,7 @@ import regex
 from cluster.text.languages import detect_language
 from cluster.text.values import Value, read_values
 from cluster.text.versions import version_key
+from serve.claims.subjects import plain_subjects
 from serve.claims.words import Wording, read_wording
 
 
@@ -19,7 +20,8 @@ from serve.claims.words import Wording, read_wording
 class Claim:
     """`versions` are those that it is about, `products` those it names (case folded). `names`
     are its identifiers and quoted words: whether one is the subject or what is said of it is
-    told by the evidence; `compounds` may be names (`raft-log-gc`) or not (`read-only`).
+    told by the evidence; `compounds` may be names (`raft-log-gc`) or not (`read-only`), as may
+    `subjects`, plain words that a value is said of.
     `values` are its figures, flags, dates and versions. `asserts` tells what an `enabled by
     default` says: `on` or `off`."""
 
@@ -30,6 +32,7 @@ class Claim:
     versions: tuple[str, ...]
     names: tuple[str, ...]
     compounds: tuple[str, ...]
+    subjects: tuple[str, ...]
     values: tuple[Value, ...]
     wording: Wording
     asserts: str | None
@@ -42,7 +45,15 @@ class Claim:
     def question(self) -> str:
         """What to look for: the claim without the version and without figures of its own, which
         may be wrong."""
-        return _without(self.body, self.values).strip() or self.text
+        rest = _without(self.body, self.values).strip() or self.text
+        for word in self.subjects:
+            rest = regex.sub(rf"(?<!`)\b{word}\b(?!`)", f"`{word}`", rest, flags=regex.IGNORECASE)
+        return rest
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """What may be a name beside `names`."""
+        return (*self.compounds, *self.subjects)
 
     def naming(self, names: Collection[str]) -> Claim:
         """The same claim with some of its compounds as names."""
@@ -150,6 +161,7 @@ def read_claim(text: str, *, products: Collection[str] = (), version: str | None
         versions=(version,) if version else versions,
         names=names,
         compounds=tuple(each.casefold() for each in _COMPOUND.findall(body)),
+        subjects=plain_subjects(_without(body, values)),
         values=values,
         wording=wording,
         asserts=asserts,

@@ -95,3 +95,41 @@ def test_digits_inside_words_must_stand_there(claim: str, verdict: str) -> None:
     units = read_units(page, start=0, end=len(page), headings=outline(page))
     evidence = Evidence(place=0, units=units, edition=None, product=None)
     assert judge(read_claim(claim), [evidence]).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "subjects"),
+    [
+        ("The default value of depth is 12.", ("depth",)),
+        ("depth does not default to 12", ("depth",)),
+        ("tidepool 2.0 ships with depth set to `12`", ("depth",)),
+        ("depth 最大可以设为 90", ("depth",)),
+        ("系统变量 depth 的默认值为 12", ("depth",)),
+        ("The maximum number of gates is 12", ()),
+        ("The default of gates per basin is 12", ()),
+        ("By default, gates are shut.", ()),
+    ],
+)
+def test_a_plain_word_that_has_a_value_may_be_a_name(claim: str, subjects: tuple[str]) -> None:
+    assert read_claim(claim, products=["tidepool"]).subjects == subjects
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("The default value of depth is not 12 in tidepool 2.0.", "contradicted"),
+        ("tidepool 2.0 里 depth 最大可以设为 90。", "supported"),
+        ("tidepool 2.0 里 depth 最大可以设为 91。", "contradicted"),
+        ("`label` defaults to `tide-(local name)`", "supported"),
+        ("label 的默认值是 `ebb-(local name)`", "contradicted"),
+        ("draught 的默认值是 12", "not_found"),
+    ],
+)
+def test_a_plain_name_is_told_by_the_headings(claim: str, verdict: str) -> None:
+    page = (
+        "### `depth`\n\n- 默认值：`12`\n- 范围：`[1, 90]`\n\n"
+        "### `label`\n\n- 默认值：`tide-(local name)`\n"
+    )
+    units = read_units(page, start=0, end=len(page), headings=outline(page))
+    evidence = Evidence(place=0, units=units, edition="2.0", product="tidepool")
+    assert judge(read_claim(claim, products=["tidepool"]), [evidence]).verdict == verdict
