@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 
 import psycopg
@@ -157,6 +158,53 @@ async def test_a_migration_lets_others_through_and_gets_its_lock_in_the_end(
             await other.execute("SET statement_timeout = 1000")
             await other.execute("SELECT * FROM a")
     assert await migrating == ["0002_b.pre.sql"]
+
+
+INDEXED = (
+    "DROP INDEX CONCURRENTLY IF EXISTS a_by_n;\nCREATE UNIQUE INDEX CONCURRENTLY a_by_n ON a (n);\n"
+)
+
+
+@pytest.mark.parametrize("short", [{"migration_timeout_s": 0.2}, {"lock_timeout_s": 0.1}])
+async def test_an_index_may_take_longer_than_any_limit(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch, short: dict[str, float]
+) -> None:
+    """It waits for whoever writes, as it would take its time for many rows."""
+    monkeypatch.setattr(module, "PAUSE_S", 0.01)
+    table = made("0001_a.sql", "CREATE TABLE a (n integer)")
+    known(monkeypatch, [table])
+    await migrate(empty_url, SETTINGS)
+    known(monkeypatch, [table, made("0002_i.pre.sql", INDEXED)])
+    async with await psycopg.AsyncConnection.connect(empty_url) as writing:
+        await writing.execute("INSERT INTO a VALUES (1)")
+        building = asyncio.create_task(migrate(empty_url, SETTINGS.model_copy(update=short)))
+        await asyncio.sleep(1.0)
+        assert not building.done()
+        await writing.commit()
+        assert await building == ["0002_i.pre.sql"]
+
+
+async def test_an_index_that_was_broken_off_is_built_anew(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "CREATE TABLE a (n integer); INSERT INTO a VALUES (1), (1)"
+    known(monkeypatch, [made("0001_a.sql", rows), made("0002_i.pre.sql", INDEXED)])
+    with pytest.raises(StoreRejected):
+        await migrate(empty_url, SETTINGS)
+    with psycopg.connect(empty_url, autocommit=True) as connection:
+        valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'a_by_n'::regclass"
+        assert connection.execute(valid).fetchall() == [(False,)]
+        connection.execute("DELETE FROM a")
+        assert await migrate(empty_url, SETTINGS) == ["0002_i.pre.sql"]
+        assert connection.execute(valid).fetchall() == [(True,)]
+
+
+def test_each_index_that_is_built_beside_writers_is_dropped_first() -> None:
+    """So that one that was broken off is not taken for one that is there."""
+    for one in known_migrations():
+        made_ones = re.findall(r"CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+)", one.text)
+        dropped = re.findall(r"DROP INDEX CONCURRENTLY IF EXISTS (\w+)", one.text)
+        assert made_ones == [name for name in dropped if name in made_ones], one.name
 
 
 async def test_locks_that_are_never_free_end_the_attempt(

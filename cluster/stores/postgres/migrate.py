@@ -157,7 +157,7 @@ async def _connection(url: str, settings: PostgresSettings) -> AsyncIterator[Con
     async with connection:
         with translated():
             for name, value in limits.items():
-                await connection.execute("SELECT set_config(%s, %s, false)", (name, str(value)))
+                await _set(connection, name, str(value))
             await _check_server(connection)
             yield connection
 
@@ -219,13 +219,41 @@ async def _apply_with_patience(connection: Connection, migration: Migration) -> 
 
 async def _apply(connection: Connection, migration: Migration) -> None:
     if migration.statements:
-        for statement in migration.statements:
-            await connection.execute(statement.encode())
+        async with _without_limits(connection):
+            for statement in migration.statements:
+                await connection.execute(statement.encode())
         await _note(connection, migration)
         return
     async with connection.transaction():
         await connection.execute(migration.text.encode())
         await _note(connection, migration)
+
+
+@asynccontextmanager
+async def _without_limits(connection: Connection) -> AsyncIterator[None]:
+    """An index of a large table takes as long as it takes. What builds it waits for everybody who
+    works on older rows, and nobody waits for that: it takes no lock that keeps others out. Cut
+    off, it would leave an index that is not valid, and begin from the first row again."""
+    limits = ("statement_timeout", "lock_timeout")
+    former = [await _setting(connection, name) for name in limits]
+    for name in limits:
+        await _set(connection, name, "0")
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            for name, value in zip(limits, former, strict=True):
+                await _set(connection, name, value)
+
+
+async def _setting(connection: Connection, name: str) -> str:
+    cursor = await connection.execute("SELECT current_setting(%s)", (name,))
+    row = await cursor.fetchone()
+    return str(row[0]) if row else "0"
+
+
+async def _set(connection: Connection, name: str, value: str) -> None:
+    await connection.execute("SELECT set_config(%s, %s, false)", (name, value))
 
 
 async def _note(connection: Connection, migration: Migration) -> None:
