@@ -7,7 +7,7 @@ same subject and attribute with another figure, or the same said with a denial, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import regex
@@ -18,7 +18,7 @@ from serve.claims.conditions import clauses_for
 from serve.claims.facts import label_attribute, likeness
 from serve.claims.reading import Claim, bare_name, is_figure, names_in
 from serve.claims.units import Unit
-from serve.claims.words import Wording, read_wording
+from serve.claims.words import DENIED, Wording, clauses, read_wording
 
 Direction = Literal["supported", "contradicted"]
 
@@ -195,7 +195,7 @@ def _of_sentence(claim: Claim, unit: Unit, *, edition: str | None, section: str)
     absent = _absent_names(claim, unit, said)
     if not said.strip() or (absent and not _changed_figure(absent, said)):
         return None
-    own = read_wording(_without_values(said))
+    own = replace(read_wording(_without_values(said)), denied=_denied_of(claim, said))
     around = read_wording(_without_values(about))
     if not _attributes_there(claim, own, around):
         return None
@@ -218,6 +218,15 @@ def _of_sentence(claim: Claim, unit: Unit, *, edition: str | None, section: str)
         if direction == "supported"
         else f"the claim says otherwise than: {said[:200]}",
     )
+
+
+def _denied_of(claim: Claim, said: str) -> frozenset[str]:
+    """What is denied in the clauses that speak of what the claim does; what is denied of
+    something else beside it says nothing."""
+    mine = claim.wording.terms | claim.wording.attributes | {f"#{DENIED}"}
+    parts = [read_wording(part) for part in clauses(_without_values(said))]
+    near = [part for part in parts if (part.terms | part.attributes) & mine]
+    return frozenset().union(*(part.denied for part in near))
 
 
 def _verbatim(wanted: frozenset[str], own: Wording, direction: Direction) -> bool:

@@ -133,3 +133,23 @@ def test_a_plain_name_is_told_by_the_headings(claim: str, verdict: str) -> None:
     units = read_units(page, start=0, end=len(page), headings=outline(page))
     evidence = Evidence(place=0, units=units, edition="2.0", product="tidepool")
     assert judge(read_claim(claim, products=["tidepool"]), [evidence]).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("The new gate opens faster and saves 10% of the water.", "supported"),
+        ("The new gate opens faster and saves 23% of the water.", "contradicted"),
+        ("The new gate does not open faster and saves 10% of the water.", "contradicted"),
+        ("The old lock is guaranteed to close in time at spring tide.", "contradicted"),
+        ("The old lock closes in time at spring tide.", "not_found"),
+    ],
+)
+def test_what_is_denied_of_something_else_denies_nothing(claim: str, verdict: str) -> None:
+    page = (
+        "This is not vanity - the new gate opens faster and saves 10% of the water.\n\n"
+        "The old lock is not guaranteed to close in time at spring tide.\n"
+    )
+    units = read_units(page, start=0, end=len(page), headings=outline(page))
+    evidence = Evidence(place=0, units=units, edition=None, product=None)
+    assert judge(read_claim(claim), [evidence]).verdict == verdict
