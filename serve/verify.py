@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -14,16 +14,12 @@ from cluster.errors import DeadlineExceeded, StoreError
 from cluster.filters import Filter
 from cluster.model import Scope
 from cluster.text.versions import LATEST, same_version, version_key
-from rerank.citations import Citation, CitedPassage
-from rerank.grades import SourceGrade, grade_of
-from rerank.quoting import judge_quote
-from serve.claims.judge import Evidence, Judgement, judge, merged
-from serve.claims.quotes import find_quote, nearest_to
+from rerank.citations import CitedPassage
+from serve.claims.judge import Judgement, merged
 from serve.claims.reading import Claim, read_claim
-from serve.claims.retold import is_retold
-from serve.claims.units import outline, read_units
 from serve.plan.planner import Question
 from serve.plan.versions import KnownEdition
+from serve.proofs import Proof, QuoteCheck, Read, judge_read, proofs_of, quote_in
 from serve.retrieve import Retrieved
 from serve.service import SEMANTIC, Service
 from serve.tasks import ended_with
@@ -31,7 +27,6 @@ from serve.tasks import ended_with
 PASSAGES = 12
 AT_ONCE = 4
 MAX_OTHER_EDITIONS = 4
-MAX_EVIDENCE = 5
 LOOKS = 3
 """One look at a claim may take this part of the time that there is for it."""
 NEEDED = frozenset({"keyword"})
@@ -52,37 +47,6 @@ class ToCheck:
     text: str
     version: str | None = None
     quote: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
-    """What decided: characters `start` to before `end` of the stored text, word by word."""
-
-    says: Literal["supported", "contradicted"]
-    text: str
-    start: int
-    end: int
-    why: str
-    grade: SourceGrade
-    second_hand: bool
-    citation: Citation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuoteCheck:
-    """`verbatim`: the words stand there, but for white space (`exact`) or marks of markup. If
-    not, `nearest` is the sentence most like them and `differs` has pairs of what is quoted and
-    what is stored. `allowed`: source and length permit to quote it, `reason` why not."""
-
-    verbatim: bool
-    exact: bool = False
-    allowed: bool = False
-    reason: str = ""
-    start: int | None = None
-    end: int | None = None
-    nearest: str | None = None
-    differs: tuple[tuple[str, str], ...] = ()
-    citation: Citation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,23 +120,12 @@ async def _editions(service: Service, scope: Scope, *, ends: float) -> tuple[Kno
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
-    """The passages of one search with the texts that they stand in."""
-
-    passages: tuple[CitedPassage, ...] = ()
-    texts: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    unheard: tuple[str, ...] = ()
-    """Why what was needed gave nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Looked:
     """A claim with what the versions that it is about say, or why that is not known."""
 
     asked: ToCheck
     claim: Claim
-    judged: tuple[tuple[Judgement, _Read], ...] = ()
+    judged: tuple[tuple[Judgement, Read], ...] = ()
     quote: QuoteCheck | None = None
     error: DeadlineExceeded | StoreError | None = None
 
@@ -200,7 +153,7 @@ class _Checking:
             return _Looked(asked=asked, claim=claim, error=error)
 
     async def _looked(self, asked: ToCheck, claim: Claim) -> _Looked:
-        judged: list[tuple[Judgement, _Read]] = []
+        judged: list[tuple[Judgement, Read]] = []
         for version in claim.versions or (None,):
             one = replace(claim, versions=(version,) if version else ())
             read = await self._read(one.question, version or "latest", named=_is_named(one))
@@ -227,7 +180,7 @@ class _Checking:
             notes.append(f"other versions were not looked at: {error}")
         return _checked(looked, judgement, only_in, notes)
 
-    async def _read(self, question: str, version: str, *, named: bool = False) -> _Read:
+    async def _read(self, question: str, version: str, *, named: bool = False) -> Read:
         """What the product's search finds. For a claim that names identifiers the passages that
         have them are what is needed, so that the fused order is enough. Whether a passage is
         about the claim is told by comparing, not by a threshold."""
@@ -253,7 +206,7 @@ class _Checking:
             each.channel: f"{each.channel} gave nothing: {each.reason}" for each in found.failures
         }
         needed = NEEDED if named else NEEDED_WITHOUT_NAMES
-        return _Read(
+        return Read(
             passages=found.passages,
             texts=texts,
             notes=(*found.notes, *failed.values()),
@@ -261,7 +214,7 @@ class _Checking:
         )
 
     async def _elsewhere(
-        self, claim: Claim, judged: Sequence[tuple[Judgement, _Read]]
+        self, claim: Claim, judged: Sequence[tuple[Judgement, Read]]
     ) -> tuple[str, ...]:
         """The other editions that bear the claim out where the one that was asked does not."""
         passages = [passage for _, read in judged for passage in read.passages]
@@ -290,15 +243,15 @@ class _Checking:
         }
         return sorted(others, key=version_key, reverse=True)[:MAX_OTHER_EDITIONS]
 
-    async def _quote(self, asked: ToCheck, claim: Claim, read: _Read) -> QuoteCheck:
+    async def _quote(self, asked: ToCheck, claim: Claim, read: Read) -> QuoteCheck:
         """Looked for in what was found for the claim, then in what the words themselves find."""
         quote = asked.quote or ""
-        checked = await asyncio.to_thread(_quote_in, quote, claim, read)
+        checked = await asyncio.to_thread(quote_in, quote, claim, read)
         if checked.verbatim or self._left_s() <= 0:
             return checked
         version = claim.versions[0] if claim.versions else "latest"
         more = await self._read(quote, version)
-        again = await asyncio.to_thread(_quote_in, quote, claim, more)
+        again = await asyncio.to_thread(quote_in, quote, claim, more)
         return again if again.verbatim or not checked.nearest else checked
 
     def _left_s(self) -> float:
@@ -309,7 +262,7 @@ def _checked(
     looked: _Looked, judgement: Judgement, only_in: tuple[str, ...], notes: Sequence[str]
 ) -> Checked:
     claim = looked.claim
-    proofs = _proofs(looked.judged, judgement)
+    proofs = proofs_of(looked.judged, judgement)
     bearing = [proof for proof in proofs if proof.says == judgement.verdict]
     return Checked(
         claim=looked.asked.text,
@@ -331,119 +284,8 @@ def _unheard(looked: _Looked) -> tuple[str, ...]:
     return tuple(dict.fromkeys(told for _, read in looked.judged for told in read.unheard))
 
 
-async def _judged(claim: Claim, read: _Read) -> Judgement:
-    return await asyncio.to_thread(_judge, claim, read)
-
-
-def _judge(claim: Claim, read: _Read) -> Judgement:
-    evidence = []
-    for place, passage in enumerate(read.passages):
-        citation = passage.citation
-        text = read.texts.get(citation.revision_id)
-        start, end = citation.start, citation.end
-        if text is None:
-            text, start, end = passage.text, 0, len(passage.text)
-        path = [citation.title, *citation.heading_path[:1]] if citation.heading_path else []
-        units = read_units(
-            text, start=start, end=end, headings=outline(text), path=path or [citation.title]
-        )
-        offset = citation.start - start
-        evidence.append(
-            Evidence(
-                place=place,
-                units=tuple(
-                    replace(unit, start=unit.start + offset, end=unit.end + offset)
-                    for unit in units
-                ),
-                edition=citation.version,
-                product=citation.product,
-            )
-        )
-    return judge(claim, evidence)
-
-
-def _proofs(judged: Sequence[tuple[Judgement, _Read]], judgement: Judgement) -> tuple[Proof, ...]:
-    """The findings behind a verdict, each place once, those of primary sources first."""
-    proofs: dict[tuple[str, int, int], Proof] = {}
-    for each, read in judged:
-        for place, finding in each.findings:
-            passage = read.passages[place]
-            citation, unit = passage.citation, finding.unit
-            text = read.texts.get(citation.revision_id)
-            start, end = unit.start, unit.end
-            shown = (
-                text[start:end] if text else passage.text[start - citation.start :][: end - start]
-            )
-            key = (citation.revision_id, start, end)
-            proofs.setdefault(
-                key,
-                Proof(
-                    says=finding.direction,
-                    text=shown,
-                    start=start,
-                    end=end,
-                    why=finding.why,
-                    grade=grade_of(citation.source_type),
-                    second_hand=_second_hand(citation, text or passage.text, start, end),
-                    citation=citation,
-                ),
-            )
-    ordered = sorted(proofs.values(), key=lambda proof: (proof.second_hand, proof.grade))
-    return tuple(ordered[:MAX_EVIDENCE])
-
-
-def _second_hand(citation: Citation, text: str, start: int, end: int) -> bool:
-    """By the kind of source, or because the place itself retells what somebody else said."""
-    by_kind = grade_of(citation.source_type) not in ("primary", "project")
-    return by_kind or is_retold(text, start, end)
-
-
-def _quote_in(quote: str, claim: Claim, read: _Read) -> QuoteCheck:
-    texts: dict[str, str] = {}
-    cited: dict[str, Citation] = {}
-    for passage in read.passages:
-        citation = passage.citation
-        if not _of_asked_version(claim, citation):
-            continue
-        texts.setdefault(citation.revision_id, read.texts.get(citation.revision_id, passage.text))
-        cited.setdefault(citation.revision_id, citation)
-    for revision, text in texts.items():
-        if (found := find_quote(quote, text)) is not None:
-            verdict = judge_quote(
-                quote,
-                policy=cited[revision].quote_policy,
-                version=cited[revision].version,
-                says_version=bool(claim.versions),
-            )
-            return QuoteCheck(
-                verbatim=True,
-                exact=found.exact,
-                allowed=verdict.allowed,
-                reason=verdict.reason,
-                start=found.start,
-                end=found.end,
-                citation=cited[revision],
-            )
-    near = nearest_to(quote, texts)
-    if near is None:
-        return QuoteCheck(verbatim=False, reason="these words stand in no passage that was found")
-    revision, nearest = near
-    return QuoteCheck(
-        verbatim=False,
-        reason="the source says it in other words",
-        start=nearest.start,
-        end=nearest.end,
-        nearest=texts[revision][nearest.start : nearest.end],
-        differs=nearest.differs,
-        citation=cited[revision],
-    )
-
-
-def _of_asked_version(claim: Claim, citation: Citation) -> bool:
-    if not claim.versions:
-        return True
-    held = citation.version
-    return held is not None and any(same_version(each, held) for each in claim.versions)
+async def _judged(claim: Claim, read: Read) -> Judgement:
+    return await asyncio.to_thread(judge_read, claim, read)
 
 
 def _is_named(claim: Claim) -> bool:
