@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import takewhile
 from typing import Literal
 
 from cluster.ids import chunk_id, sha256_hex
@@ -230,7 +231,7 @@ def citation_of(block: Block, *, span: tuple[int, int] | None = None) -> Citatio
         tags_from=about.provenance.get("tags", ""),
         authority=about.authority,
         quote_policy=about.quote_policy,
-        heading_path=first.chunk.heading_path,
+        heading_path=_headings(block, start=start, end=end),
         page=first.chunk.page,
         start=start,
         end=end,
@@ -241,6 +242,17 @@ def citation_of(block: Block, *, span: tuple[int, int] | None = None) -> Citatio
         session=turn.session if turn else None,
         kind=first.kind,
     )
+
+
+def _headings(block: Block, *, start: int, end: int) -> tuple[str, ...]:
+    """Those that all of the text stands under: neighbours may be of several sections."""
+    paths = [
+        passage.chunk.heading_path
+        for passage in block.passages
+        if passage.chunk.start < end and start < passage.chunk.end
+    ] or [block.passages[0].chunk.heading_path]
+    levels = takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
+    return tuple(level[0] for level in levels)
 
 
 def _also_in(copy: Copy) -> AlsoIn:

@@ -11,7 +11,7 @@ from passages import RECORDED, passages_of
 
 from cluster.ids import sha256_hex
 from cluster.model import Hit, Metadata, StoredPassage, Turn
-from rerank.citations import cite
+from rerank.citations import citation_of, cite
 from rerank.dedup import Block
 from rerank.fusion import FusionMethod, Ranking
 from rerank.pipeline import fuse_rankings, standing
@@ -64,6 +64,32 @@ def test_a_citation_points_at_the_exact_span_and_its_source() -> None:
         ("keyword", 1),
         ("semantic", 2),
     ]
+
+
+@pytest.mark.parametrize(
+    ("paths", "span", "shared"),
+    [
+        ((("Tokens", "Access"), ("Tokens", "Access")), None, ("Tokens", "Access")),
+        ((("Tokens", "Access"), ("Tokens", "Access", "Refresh")), None, ("Tokens", "Access")),
+        ((("Tokens", "Access"), ("Tokens", "Refresh")), None, ("Tokens",)),
+        ((("Access",), ("Refresh",)), None, ()),
+        (((), ("Refresh",)), None, ()),
+        ((("Tokens", "Access"), ("Tokens", "Refresh")), (31, 40), ("Tokens", "Refresh")),
+        ((("Tokens", "Access"), ("Tokens", "Refresh")), (0, 31), ("Tokens", "Access")),
+        ((("Access",), ("Refresh",)), (0, 0), ("Access",)),
+    ],
+)
+def test_neighbours_of_two_sections_are_cited_under_what_both_stand_under(
+    paths: tuple[tuple[str, ...], ...],
+    span: tuple[int, int] | None,
+    shared: tuple[str, ...],
+) -> None:
+    passages = tuple(
+        replace(one, chunk=replace(one.chunk, heading_path=path))
+        for one, path in zip((FIRST, SECOND), paths, strict=True)
+    )
+    citation = citation_of(Block(passages=passages, score=0.9, hits=()), span=span)
+    assert citation.heading_path == shared
 
 
 @pytest.mark.parametrize(
