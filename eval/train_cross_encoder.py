@@ -3,9 +3,10 @@
 
 Its first layers, words and tokenizer are the default encoder's; a head on the first token's state
 is new. It learns from the questions of two sets (MIT licence) to tell a passage with the answer
-from passages that the keywords find as well. Questions are split by the hash of their text into
-`FOLDS`; the last fold is never trained on, and only it is scored: nDCG@10 of the best `POOL` by
-keywords, as they stand, and as the product's own cross-encoder orders them, untrained and trained.
+from passages that the keywords find as well, and from others. Questions are split by the hash of
+their text into `FOLDS`; the last fold is never trained on, and only it is scored: nDCG@10 of the
+best `POOL` by keywords, as they stand, and as the product's own cross-encoder orders them,
+untrained and trained.
 
 On one core that takes ten minutes or so. This proves the path and is no rival of a model that
 was trained on millions of questions.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,11 +43,21 @@ from eval.metrics import ndcg_per_query
 SETS = ("stard_gold", "ramdocs")
 FOLDS, HELD_OUT = 4, 3
 POOL = 20
-NEGATIVES = 3
-RATE = 3e-4
-WARM_UP = 0.1
+NEGATIVES, STRANGERS = 1, 2
+"""Passages that keywords find but are not relevant, and such that have nothing to do with it."""
+QUESTIONS_A_STEP = 4
+EASY_SHARE = 0.3
+"""Of the time, what is spent on finding the passage that a sentence is from."""
+RATE = 5e-4
+WARM_UP = 0.04
 SEED = 20
 TOKENIZER_CONFIG = "tokenizer_config.json"
+ENDS = re.compile(r"[.!?;。！？；，,]\s*")
+SHORTEST, LONGEST, SEEN = 8, 80, 150
+"""Characters: of a sentence that is asked for, and of a passage's beginning that has it."""
+
+Lesson = tuple[str, list[str]]
+"""A question, and passages of which the first one is right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +122,6 @@ def write_untrained(folder: Path, *, layers: int) -> None:
         if not name.startswith("encoder.layer.") or int(name.split(".")[2]) < layers
     }
     model.load_state_dict(tensors, strict=False)
-    with torch.no_grad():
-        model.classifier.weight.mul_(0.1)
     with TemporaryDirectory() as name:
         bare = Path(name)
         model.save_pretrained(bare)
@@ -125,49 +135,53 @@ def write_untrained(folder: Path, *, layers: int) -> None:
 def train(
     folder: Path, tasks: Sequence[Task], *, minutes: float, max_tokens: int
 ) -> tuple[int, float]:
-    """In place, for so many minutes of processor time; steps, and mean loss of the last hundred.
-    Each step is one question: of one relevant passage and some others, which is the relevant
-    one?"""
+    """In place, for so many minutes of processor time; steps, and mean loss of the last fifty.
+    Each lesson is one question: of one relevant passage and some others, which is the relevant
+    one? Lessons begin with sentences of passages for questions, as these are easy."""
     model = CrossEncoder(str(folder), device="cpu")
     inside: Any = model.model
     inside.bert.embeddings.requires_grad_(requires_grad=False)
     trained = [each for each in inside.parameters() if each.requires_grad]
     optimiser = torch.optim.AdamW(trained, lr=RATE, weight_decay=0.01)
     inside.train()
+    easy, real = easy_lessons(tasks), real_lessons(tasks)
     losses: list[float] = []
     started = time.process_time()
-    for step, (question, texts) in enumerate(_lessons(tasks)):
-        spent = (time.process_time() - started) / (60 * minutes)
-        if spent >= 1:
-            break
+    while (spent := (time.process_time() - started) / (60 * minutes)) < 1:
         for group in optimiser.param_groups:
             group["lr"] = RATE * min(1.0, spent / WARM_UP + 0.01) * (1.0 - spent)
-        features = model.tokenizer(
-            [question] * len(texts),
-            list(texts),
-            padding=True,
-            truncation=True,
-            max_length=max_tokens,
-            return_tensors="pt",
-        )
-        logits = inside(**features).logits.reshape(1, -1)
-        loss = torch.nn.functional.cross_entropy(logits, torch.zeros(1, dtype=torch.long))
-        loss.backward()  # type: ignore[no-untyped-call]  # torch has no types here
+        lessons = [next(easy if spent < EASY_SHARE else real) for _ in range(QUESTIONS_A_STEP)]
+        loss = _loss(model, lessons, max_tokens=max_tokens)
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimiser.step()
         optimiser.zero_grad()
         losses.append(float(loss.detach()))
-        if step % 100 == 0:
-            print(f"step {step}, loss {np.mean(losses[-100:]):.3f}, {spent:.0%}", flush=True)
+        if len(losses) % 10 == 0:
+            print(f"step {len(losses)}, loss {np.mean(losses[-10:]):.3f}, {spent:.0%}", flush=True)
     inside.eval()
     model.save_pretrained(str(folder))
-    return len(losses), float(np.mean(losses[-100:]))
+    return len(losses), float(np.mean(losses[-50:]))
 
 
-def _lessons(tasks: Sequence[Task]) -> Iterator[tuple[str, list[str]]]:
+def _loss(model: Any, lessons: Sequence[Lesson], *, max_tokens: int) -> Any:
+    features = model.tokenizer(
+        [question for question, texts in lessons for _ in texts],
+        [text for _, texts in lessons for text in texts],
+        padding=True,
+        truncation=True,
+        max_length=max_tokens,
+        return_tensors="pt",
+    )
+    logits = model.model(**features).logits.reshape(len(lessons), -1)
+    return torch.nn.functional.cross_entropy(logits, torch.zeros(len(lessons), dtype=torch.long))
+
+
+def real_lessons(tasks: Sequence[Task]) -> Iterator[Lesson]:
     """Question after question, each time with other passages; the relevant one is first."""
     random = np.random.default_rng(SEED)
-    usable = [task for task in tasks if 0 < sum(map(bool, task.grades)) < len(task.grades)]
+    usable = [task for task in tasks if any(task.grades) and task.grades.count(0) >= NEGATIVES]
+    texts = sorted({text for task in tasks for text in task.texts})
     while True:
         for at in random.permutation(len(usable)):
             task = usable[int(at)]
@@ -175,7 +189,21 @@ def _lessons(tasks: Sequence[Task]) -> Iterator[tuple[str, list[str]]]:
             others = [place for place, grade in enumerate(task.grades) if grade <= 0]
             chosen = [int(random.choice(relevant))]
             chosen += [int(each) for each in random.permutation(others)[:NEGATIVES]]
-            yield task.query.text, [task.texts[each] for each in chosen]
+            strangers = [texts[int(each)] for each in random.integers(len(texts), size=STRANGERS)]
+            yield task.query.text, [*(task.texts[each] for each in chosen), *strangers]
+
+
+def easy_lessons(tasks: Sequence[Task]) -> Iterator[Lesson]:
+    """Which passage is this sentence from?"""
+    random = np.random.default_rng(SEED)
+    texts = sorted({text for task in tasks for text in task.texts})
+    while True:
+        chosen = [
+            texts[int(at)] for at in random.integers(len(texts), size=NEGATIVES + STRANGERS + 1)
+        ]
+        sentences = [each for each in ENDS.split(chosen[0][:SEEN]) if len(each) >= SHORTEST]
+        if sentences and len(set(chosen)) == len(chosen):
+            yield sentences[int(random.integers(len(sentences)))][:LONGEST], chosen
 
 
 def as_found(task: Task) -> list[str]:
@@ -211,7 +239,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--minutes", type=float, default=5.0, help="processor time")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--max-tokens", type=int, default=80)
     parser.add_argument("--questions", type=int, default=60, help="to score, of each set")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)

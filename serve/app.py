@@ -147,11 +147,10 @@ def build(settings: Settings, *, retrieval: type[Retrieval] = Retrieval) -> ray_
     )(ray_serve.ingress()(retrieval))
     if settings.cross_encoder.model is None:
         return front.bind(settings, encoder.bind(settings))
-    reader = _cross_encoder(settings, logging_config=quiet)
-    return front.bind(settings, encoder.bind(settings), reader)
+    return front.bind(settings, encoder.bind(settings), build_cross_encoder(settings))
 
 
-def _cross_encoder(settings: Settings, *, logging_config: LoggingConfig) -> ray_serve.Application:
+def build_cross_encoder(settings: Settings) -> ray_serve.Application:
     wanted = settings.cross_encoder
     return ray_serve.deployment(
         name=CROSS_ENCODER,
@@ -159,7 +158,7 @@ def _cross_encoder(settings: Settings, *, logging_config: LoggingConfig) -> ray_
         max_ongoing_requests=wanted.batch * 2,
         max_queued_requests=wanted.max_queued_requests,
         ray_actor_options={"num_cpus": 0.5, "num_gpus": wanted.gpus},
-        logging_config=logging_config,
+        logging_config=LoggingConfig(enable_access_log=False, log_level="WARNING"),
     )(CrossEncoderReplica).bind(settings)
 
 

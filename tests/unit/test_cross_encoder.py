@@ -75,6 +75,21 @@ def test_eight_bits_agree_with_torch(folders: dict[Family, Path], family: Family
     assert float(np.corrcoef(exact, found)[0, 1]) > 0.95
 
 
+@pytest.mark.parametrize("backend", ["torch-bf16", "torch-fp16"])
+def test_half_the_precision_agrees(folders: dict[Family, Path], backend: str) -> None:
+    scorer = opened(folders["bert"], backend=backend, device="cpu")
+    assert scorer.score(PAIRS) == pytest.approx(by_the_library(folders["bert"]), abs=0.15)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta", "distilbert"])
+def test_a_gpu_scores_in_fp16(folders: dict[Family, Path], family: Family) -> None:
+    scorer = opened(folders[family])
+    assert scorer.name.endswith("/torch-fp16")
+    assert scorer.score(PAIRS) == pytest.approx(by_the_library(folders[family]), abs=0.15)
+
+
 def test_the_graph_is_made_once(folders: dict[Family, Path]) -> None:
     opened(folders["bert"])
     (built,) = (folders["bert"].parent / "models" / "cross-encoder").glob("bert-*")
