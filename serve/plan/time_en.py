@@ -37,8 +37,8 @@ from serve.plan.time_en_spans import (
 from serve.plan.time_fields import placed
 from serve.plan.time_mention import Grain
 from serve.plan.time_pieces import FLAGS, Piece
-from serve.plan.time_spans import Found, found_at
-from serve.plan.time_units import Ground, Unplaced
+from serve.plan.time_spans import Found, found_at, longest_reading
+from serve.plan.time_units import Ground
 
 W = words
 _FOR_LENGTH = regex.compile(r"(?:for|lasting)\s+(?:about\s+|over\s+)?", FLAGS)
@@ -87,7 +87,7 @@ def read_english(text: str, ground: Ground) -> list[Found]:
         tried += 1
         if len(found) == MAX_FOUND or tried > MAX_TRIED:
             break
-        mention = _mention_at(reader, place)
+        mention = longest_reading(_RULES, reader, place)
         if mention is not None:
             found.append(mention)
             after = mention.end
@@ -113,18 +113,6 @@ MAX_FOUND = 32
 MAX_TRIED = 250
 REACH = 40
 """So many characters before such a word a time may begin."""
-
-
-def _mention_at(reader: EnglishReader, place: int) -> Found | None:
-    found = [each for rule in _RULES if (each := _tried(rule, reader, place)) is not None]
-    return max(found, key=lambda each: each.end) if found else None
-
-
-def _tried(rule: Rule, reader: EnglishReader, place: int) -> Found | None:
-    try:
-        return rule(reader, place)
-    except Unplaced:
-        return None
 
 
 def _point(reader: EnglishReader, place: int) -> Found | None:

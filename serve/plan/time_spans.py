@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 
 from serve.plan.time_fields import Fields, dated, ends_of_clock, placed
 from serve.plan.time_mention import Bound, Grain, TimeKind
@@ -23,6 +26,21 @@ class Found:
     begins: datetime | None = None
     ends: datetime | None = None
     bound: Bound = "in"
+
+
+Reader = TypeVar("Reader")
+
+
+def longest_reading(
+    rules: Iterable[Callable[[Reader, int], Found | None]], reader: Reader, place: int
+) -> Found | None:
+    """The earlier rule's where two are as long. A rule that finds no place for it reads nothing."""
+    found: list[Found] = []
+    for rule in rules:
+        with suppress(Unplaced):
+            if (each := rule(reader, place)) is not None:
+                found.append(each)
+    return max(found, key=lambda each: each.end) if found else None
 
 
 def found_at(place: int, end: int, kind: TimeKind, period: Period, bound: Bound = "in") -> Found:

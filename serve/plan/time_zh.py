@@ -14,7 +14,7 @@ from serve.plan import time_zh_words as words
 from serve.plan.time_fields import Clock, Fields, ago, for_long, placed, rolling
 from serve.plan.time_mention import Bound, Grain
 from serve.plan.time_pieces import Piece
-from serve.plan.time_spans import Found, between, found_at, sides
+from serve.plan.time_spans import Found, between, found_at, longest_reading, sides
 from serve.plan.time_units import (
     SHORT,
     Duration,
@@ -51,19 +51,8 @@ _LASTING = regex.compile(r"(?:为期|历时|持续|长达|共计?)\s*")
 class _Reader(ChinesePieces):
     """Rules over one text in simplified characters."""
 
-    def mention_at(self, place: int) -> Found | None:
-        found = [each for rule in _RULES if (each := _tried(rule, self, place)) is not None]
-        return max(found, key=lambda each: each.end) if found else None
-
 
 Rule = Callable[[_Reader, int], Found | None]
-
-
-def _tried(rule: Rule, reader: _Reader, place: int) -> Found | None:
-    try:
-        return rule(reader, place)
-    except Unplaced:
-        return None
 
 
 def read_chinese(text: str, ground: Ground) -> list[Found]:
@@ -78,7 +67,7 @@ def read_chinese(text: str, ground: Ground) -> list[Found]:
         tried += 1
         if len(found) == MAX_FOUND or tried > MAX_TRIED:
             break
-        mention = reader.mention_at(place)
+        mention = longest_reading(_RULES, reader, place)
         if mention is not None:
             found.append(mention)
             after = mention.end
