@@ -46,7 +46,8 @@ FEW_TURNS = 5
 NOWHERE = -1
 SMALLEST = 1e-9
 
-_QUESTION = regex.compile(r"[^.!?。！？…\n]*+(?:？|\?+(?![^\s!”’」』）)\"']))")
+_PIECE = regex.compile(r"[^.!?。！？…\n]++(?P<end>[.!?。！？…\n]*+)")
+_CLOSING = "”’」』）)\"'"
 _LATIN = regex.compile(r"[\p{Latin}\p{N}]")
 
 
@@ -141,7 +142,14 @@ def asked_in(text: str) -> float:
     """The share of a text that is questions, 0 to 1."""
     if "?" not in text and "？" not in text:
         return 0.0
-    return sum(len(match.group()) for match in _QUESTION.finditer(text)) / len(text)
+    asked = [match.end() - match.start() for match in _PIECE.finditer(text) if _asks(text, match)]
+    return sum(asked) / len(text)
+
+
+def _asks(text: str, piece: regex.Match[str]) -> bool:
+    """A `?` inside a word or an address asks nothing."""
+    end, after = piece["end"], text[piece.end() : piece.end() + 1]
+    return "？" in end or ("?" in end and (not after or after.isspace() or after in _CLOSING))
 
 
 def _deviations(values: Sequence[float]) -> Numbers:

@@ -235,6 +235,8 @@ def test_how_much_of_a_text_is_questions() -> None:
     assert asked_in("你去哪儿了？我去了湖边。") == 6 / 12
     assert asked_in("It is at https://x.example/?page=2 now.") == 0.0
     assert 0.3 < asked_in("I was at the lake. And where were you?!") < 0.6
+    assert asked_in("“Where were you?” he said.") == pytest.approx(16 / 26)
+    assert asked_in("?") == 0.0
 
 
 def said_by(speaker: str, *texts: str) -> list[StoredPassage]:
