@@ -156,7 +156,7 @@ class _Checking:
         judged: list[tuple[Judgement, Read]] = []
         for version in claim.versions or (None,):
             one = replace(claim, versions=(version,) if version else ())
-            read = await self._read(one.question, version or "latest", named=_is_named(one))
+            read = await self._read(one.question, version or "latest", named=one.named)
             judged.append((await _judged(one, read), read))
         quote = await self._quote(asked, claim, judged[0][1]) if asked.quote else None
         return _Looked(asked=asked, claim=claim, judged=tuple(judged), quote=quote)
@@ -222,7 +222,7 @@ class _Checking:
         for edition in self._other_editions(claim, passages):
             if self._left_s() <= 0:
                 break
-            read = await self._read(claim.question, edition, named=_is_named(claim))
+            read = await self._read(claim.question, edition, named=claim.named)
             if (await _judged(replace(claim, versions=(edition,)), read)).verdict == "supported":
                 found.append(edition)
         return tuple(found)
@@ -286,10 +286,6 @@ def _unheard(looked: _Looked) -> tuple[str, ...]:
 
 async def _judged(claim: Claim, read: Read) -> Judgement:
     return await asyncio.to_thread(judge_read, claim, read)
-
-
-def _is_named(claim: Claim) -> bool:
-    return bool(claim.names or claim.candidates)
 
 
 def _named(version: str | None) -> str | None:

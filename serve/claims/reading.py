@@ -51,6 +51,13 @@ class Claim:
         return rest
 
     @property
+    def named(self) -> bool:
+        """Is it surely of something that has a name? `read-only` alone may be a word of prose."""
+        return bool(
+            self.names or self.subjects or any(each.count("-") > 1 for each in self.compounds)
+        )
+
+    @property
     def candidates(self) -> tuple[str, ...]:
         """What may be a name beside `names`."""
         return (*self.compounds, *self.subjects)

@@ -13,7 +13,7 @@ from serve.claims.words import read_wording
 
 _WORD = (
     r"(?<![\p{Latin}\d_.-])(?!(?:the|an?|its?|this|that|each|every|any|no|by|with)\b)"
-    r"(?P<subject>\p{Latin}[\p{Latin}\d]+)(?![\p{Latin}\d_]|[-.][\p{Latin}\d])"
+    r"(?P<subject>\p{Latin}[\p{Latin}\d]+(?:-[\p{Latin}\d]+)*)(?![\p{Latin}\d_]|[-.][\p{Latin}\d])"
 )
 _ATTRIBUTE = (
     r"(?:defaults?|maximum|minimum|max|min|(?:value\s+|valid\s+|allowed\s+)?range|scope|type|unit"

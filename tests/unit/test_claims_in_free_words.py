@@ -105,6 +105,7 @@ def test_digits_inside_words_must_stand_there(claim: str, verdict: str) -> None:
         ("tidepool 2.0 ships with depth set to `12`", ("depth",)),
         ("depth 最大可以设为 90", ("depth",)),
         ("系统变量 depth 的默认值为 12", ("depth",)),
+        ("`tide-log` 的默认值为 12；tide-gauge 的最大值为 12", ("tide-gauge",)),
         ("The maximum number of gates is 12", ()),
         ("The default of gates per basin is 12", ()),
         ("By default, gates are shut.", ()),
@@ -153,3 +154,16 @@ def test_what_is_denied_of_something_else_denies_nothing(claim: str, verdict: st
     units = read_units(page, start=0, end=len(page), headings=outline(page))
     evidence = Evidence(place=0, units=units, edition=None, product=None)
     assert judge(read_claim(claim), [evidence]).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "named"),
+    [
+        ("tide-gauge defaults to 12", True),
+        ("The tide-log-gc-limit was raised to 12", True),
+        ("`depth` may be changed at run time", True),
+        ("The tide-gauge shows 12 metres at a read-only panel", False),
+    ],
+)
+def test_a_hyphen_alone_makes_no_name(claim: str, named: bool) -> None:
+    assert read_claim(claim).named is named
