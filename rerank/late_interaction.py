@@ -54,9 +54,9 @@ def rank_by_tokens(
     Where a passage has none, its cosine stands in for MaxSim, and the note counts them."""
     passages = [each.passage for each in pool]
     around = neighbours_of(passages)
-    found = highest_cosines(
-        question.tokens[content_tokens(asked.text, question.spans)], rows, lengths
-    )
+    content = content_tokens(asked.text, question.spans)
+    found = highest_cosines(question.tokens[content], rows, lengths)
+    expected = found[:, in_texts(asked, question)[content]]
     similarity = means(in_windows(found, around))
     cosine = _cosines(pool)
     keyword = words_in_windows(np.array([each.keyword for each in pool]), around)
@@ -82,8 +82,19 @@ def rank_by_tokens(
             }
             for at, each in enumerate(pool)
         },
-        evidence=evidence_of(found),
+        evidence=evidence_of(expected if expected.shape[1] else found),
         note=_told(int((lengths == 0).sum()), len(pool)),
+    )
+
+
+def in_texts(asked: Asked, question: EncodedQuery) -> NDArray[np.bool_]:
+    """Which tokens of the question only a text can have: a date stands beside it."""
+    return np.array(
+        [
+            not any(start < end_beside and beside < end for beside, end_beside in asked.beside)
+            for start, end in question.spans
+        ],
+        dtype=np.bool_,
     )
 
 

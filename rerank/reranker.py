@@ -55,7 +55,8 @@ USUAL_RERANK = RerankPlan()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """The question as rerankers need it; `terms` are those of the text index, `within_s` is what
-    is left of its time for this reranker."""
+    is left of its time for this reranker. `beside` are the characters of the text that some
+    candidate meets beside its own text: times that its date lies in."""
 
     text: str
     language: str
@@ -63,6 +64,7 @@ class Asked:
     scope: Scope
     plan: RerankPlan
     within_s: float = MOST_S
+    beside: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

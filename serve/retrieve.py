@@ -28,8 +28,9 @@ from rerank.fusion import Candidate
 from rerank.kinds import shortlist_of_kinds
 from rerank.pages import page_of
 from rerank.pipeline import fuse_rankings, pool_of, standing
+from rerank.priors import moment_of
 from rerank.relevance import Relevance
-from rerank.reranker import Asked, Reranked, Reranker
+from rerank.reranker import Asked, Pooled, Reranked, Reranker
 from serve.candidates import Candidates, Places, gather, rankings
 from serve.choosing import choose, read_texts
 from serve.copies import with_known_copies
@@ -202,9 +203,20 @@ async def _reranked(
         terms=plan.terms,
         scope=plan.scope,
         plan=plan.rerank,
+        beside=_met_beside(plan, pool),
     )
     left_s = sources.deadline_s - timings.passed_s() - SPARE_S
     return await rerank(sources.rerankers, asked, pool, within_s=max(left_s, 0.0))
+
+
+def _met_beside(plan: QueryPlan, pool: Sequence[Pooled]) -> tuple[tuple[int, int], ...]:
+    """The times of the question in which something lies that was found."""
+    if plan.topic != plan.query:
+        return ()
+    moments = [moment for each in pool if (moment := moment_of(each.passage)) is not None]
+    return tuple(
+        (time.start, time.end) for time in plan.times if any(time.holds(at) for at in moments)
+    )
 
 
 def _notes(reranked: Reranked | None) -> tuple[str, ...]:

@@ -266,3 +266,24 @@ def test_what_nobody_says_and_what_is_little_is_not_measured() -> None:
     assert not of_what_is_told(said_by("Ann", "Where?", "At the lake.", "Yes.", "No.")).any()
     assert not of_what_is_told([passage("What is a lake?"), passage("A lake is water.")]).any()
     assert not of_what_is_told(said_by("Ann", *["Yes."] * 6)).any()
+
+
+def test_what_a_date_beside_the_text_meets_is_no_evidence_against_it() -> None:
+    question = EncodedQuery(
+        vector=np.array([1, 0], dtype=np.float32),
+        tokens=np.array([[1, 0], [0, 1], [0, 1]], dtype=np.float32),
+        spans=((0, 5), (9, 13), (14, 18)),
+    )
+    asked = replace(ASKED, text="lakes in June 2025")
+    pool = [Pooled(passage=passage("a"), fused=1, keyword=0.0)]
+    rows, lengths = np.array([[1, 0]], dtype=np.float32), np.array([1])
+
+    def evidence(*beside: tuple[int, int]) -> tuple[float, int]:
+        given = replace(asked, beside=beside)
+        seen = rank_by_tokens(given, pool, question=question, rows=rows, lengths=lengths).evidence
+        assert seen is not None
+        return seen.best, seen.tokens
+
+    assert evidence() == (pytest.approx(1 / 3), 3)
+    assert evidence((9, 18)) == (1.0, 1)
+    assert evidence((0, 18)) == (pytest.approx(1 / 3), 3)
