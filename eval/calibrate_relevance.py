@@ -3,10 +3,12 @@
 over a stack into which `palimpsest eval` has ingested the sets.
 
 Each question is asked of its own corpus, where it has an answer, and of the corpora of the other
-sets of its language, where it has none. Mean and spread of each sign come from the answerable
-ones alone; the threshold is where both goals of `eval.abstain` are met with the same reserve, or
-missed by the same share. Only the tuning half of the questions is read; what is told of the result
-is told of the other half.
+sets, where it has none; those of a set in two languages also of the passages of the other language
+alone. Mean and spread of each sign come from the answerable ones alone; the threshold is where both
+goals of `eval.abstain` are met with the same reserve, or missed by the same share. Where the
+nearest passage is in another language, constants of their own are made; there the two overlap so
+much that only questions with an answer are looked at. Only the tuning half of the questions is
+read; what is told of the result is told of the other half.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +31,13 @@ from cluster.text.languages import detect_language
 from eval.abstain import LEAST_REFUSED, MOST_REFUSED
 from eval.open import open_service
 from eval.sets import Asked, EvalSet, half_of, read_folder, sample
-from rerank.relevance import WEIGHTS, Calibration, Signals
+from rerank.relevance import ACROSS_LANGUAGES, WEIGHTS, Calibration, Signals, kind_of
 from rerank.reranker import USUAL_RERANK
 from serve.plan.planner import Question
 from serve.service import Service
 
 SETS = ("cmrc2018", "drcd", "stard_gold", "xquad_en_zh", "scifact", "ramdocs", "locomo")
+BILINGUAL = "xquad_en_zh"
 LANGUAGES = ("zh", "en")
 QUESTIONS = 80
 """Of each set, language and half."""
@@ -53,16 +57,22 @@ class Sample:
     signals: Signals
 
 
-def calibrate(own: Sequence[Signals], foreign: Sequence[Signals]) -> Calibration:
+def calibrate(
+    own: Sequence[Signals], foreign: Sequence[Signals], *, other_language: bool = False
+) -> Calibration:
     """From questions that have an answer, and others that have none."""
-    values = {name: np.array([getattr(each, name) for each in own]) for name in WEIGHTS}
+    weights = ACROSS_LANGUAGES if other_language else WEIGHTS
+    values = {name: np.array([getattr(each, name) for each in own]) for name in weights}
     free = Calibration(
         means={name: float(each.mean()) for name, each in values.items()},
         spreads={name: max(float(each.std()), 1e-6) for name, each in values.items()},
         enough=0.0,
+        weights=weights,
     )
-    enough = threshold([free.sum_of(each) for each in own], [free.sum_of(each) for each in foreign])
-    return replace(free, enough=enough)
+    sums = [free.sum_of(each) for each in own]
+    if other_language:
+        return replace(free, enough=float(np.quantile(sums, MOST_REFUSED / 2)))
+    return replace(free, enough=threshold(sums, [free.sum_of(each) for each in foreign]))
 
 
 def threshold(own: Sequence[float], foreign: Sequence[float]) -> float:
@@ -81,16 +91,21 @@ def refused(calibration: Calibration, signals: Sequence[Signals]) -> float:
 
 
 def constants(samples: Sequence[Sample]) -> dict[str, Any]:
-    """By language: what `rerank.relevance` reads, and how it does on the other half."""
+    """By language, and by whether the nearest passage is in it: what `rerank.relevance` reads,
+    and how it does on the other half."""
     made: dict[str, Any] = {}
-    for language in LANGUAGES:
-        mine = [each for each in samples if each.language == language]
+    for language, other_language in product(LANGUAGES, (False, True)):
+        mine = [
+            each
+            for each in samples
+            if each.language == language and each.signals.other_language is other_language
+        ]
         own = _signals(mine, own=True, half="tune")
         foreign = _signals(mine, own=False, half="tune")
         if not own or not foreign:
             continue
-        found = calibrate(own, foreign)
-        made[language] = {
+        found = calibrate(own, foreign, other_language=other_language)
+        made[kind_of(language, other_language=other_language)] = {
             "means": _rounded(found.means),
             "spreads": _rounded(found.spreads),
             "enough": round(found.enough, DIGITS),
@@ -108,10 +123,13 @@ def constants(samples: Sequence[Sample]) -> dict[str, Any]:
     return made
 
 
-async def ask_all(service: Service, sets: Sequence[EvalSet], *, limit: int) -> list[Sample]:
+async def ask_all(
+    service: Service, sets: Sequence[EvalSet], crossing: Sequence[EvalSet], *, limit: int
+) -> list[Sample]:
+    """`crossing`: sets over the same corpora, asked of passages of the other language only."""
     samples = []
-    for asked_of in sets:
-        for asking in sets:
+    for asked_of in (*sets, *crossing):
+        for asking in [asked_of] if asked_of in crossing else sets:
             for question in _questions(asking, limit=limit):
                 own = asked_of.name == asking.name
                 signals = await _ask(service, question, corpus=asked_of, own=own)
@@ -170,9 +188,13 @@ def _rounded(values: Mapping[str, float]) -> dict[str, float]:
 
 async def _measured(data_dir: Path, *, names: Sequence[str], limit: int) -> dict[str, Any]:
     # One set for each corpus: what a second one asks of the same corpus is no foreign question.
-    sets = [read_folder(data_dir / name)[0] for name in names]
+    sets, crossing = [], list[EvalSet]()
+    for name in names:
+        first, *more = read_folder(data_dir / name)
+        sets.append(first)
+        crossing += more if name == BILINGUAL else []
     async with open_service(load_settings()) as service:
-        samples = await ask_all(service, sets, limit=limit)
+        samples = await ask_all(service, sets, crossing, limit=limit)
         return {
             "encoder": service.fingerprint,
             "made_by": "eval.calibrate_relevance",

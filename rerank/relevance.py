@@ -6,6 +6,9 @@ passage, and how long the question is: the longer, the less alike is even the pa
 Only language-centred vectors have a scale on which that can be told, and only where it was
 calibrated: `relevance.<model>.json`, made by `eval.calibrate_relevance`, names the encoder it
 holds for. For every other encoder, and for a language without constants, nothing is said.
+
+What answers in another language is less alike and shares hardly a word: where the nearest passage
+is in another language than the question, constants of their own hold (`zh/other`).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from rerank.reranker import Reranked
 
 FOLDER = Path(__file__).parent
 FILES = "relevance.*.json"
+OTHER = "/other"
 
 WEIGHTS: Mapping[str, float] = {
     "cosine": 1.5,
@@ -31,6 +35,9 @@ WEIGHTS: Mapping[str, float] = {
     "keyword_share": 0.5,
     "length": 0.5,
 }
+ACROSS_LANGUAGES: Mapping[str, float] = {"cosine": 1.0, "similarity": 1.0, "worst_third": 1.0}
+"""Where the nearest passage is in another language: words are hardly shared, and say nothing."""
+
 ALL_WORDS = 0.99
 """A passage with all words of the question is about it, whatever the vectors say."""
 
@@ -38,28 +45,31 @@ ALL_WORDS = 0.99
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signals:
     """`cosine`, `similarity` and `worst_third` on the encoder's scale, `keyword_share` 0 to 1,
-    `length` the logarithm of the number of the question's tokens that have content, plus one."""
+    `length` the logarithm of the number of the question's tokens that have content, plus one.
+    `other_language`: that of the nearest passage is not the question's."""
 
     cosine: float
     similarity: float
     worst_third: float
     keyword_share: float
     length: float
+    other_language: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Of one language: mean and spread of each sign over questions that have an answer, and the
-    sum that is just enough."""
+    """Of one language of questions, and passages of the same or of another: mean and spread of
+    each sign over questions that have an answer, and the sum that is just enough."""
 
     means: Mapping[str, float]
     spreads: Mapping[str, float]
     enough: float
+    weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
 
     def sum_of(self, signals: Signals) -> float:
         return math.fsum(
             weight * (getattr(signals, name) - self.means[name]) / self.spreads[name]
-            for name, weight in WEIGHTS.items()
+            for name, weight in self.weights.items()
         )
 
 
@@ -94,8 +104,10 @@ def signals_of(
     cosine: float | None,
     terms: Sequence[QueryTerm],
     texts: Sequence[str],
+    other_language: bool = False,
 ) -> Signals | None:
-    """`cosine` is the best of the channel `semantic`, `texts` are the indexed texts of the best
+    """`cosine` is the best of the channel `semantic`, `other_language` tells of that passage,
+    `texts` are the indexed texts of the best
     passages of the channel `keyword`. None where a sign is missing."""
     evidence = reranked.evidence if reranked else None
     if evidence is None or cosine is None:
@@ -106,6 +118,7 @@ def signals_of(
         worst_third=evidence.worst_third,
         keyword_share=max((keyword_share(terms, text) for text in texts), default=0.0),
         length=math.log1p(evidence.tokens),
+        other_language=other_language,
     )
 
 
@@ -117,8 +130,19 @@ def keyword_share(terms: Sequence[QueryTerm], text: str) -> float:
     return math.fsum(term.weight for term in wanted if term.term in held) / whole if whole else 0.0
 
 
-def calibration_of(fingerprint: str, language: str) -> Calibration | None:
-    return calibrations().get((fingerprint, language))
+def calibration_of(
+    fingerprint: str, language: str, *, other_language: bool = False
+) -> Calibration | None:
+    return calibrations().get((fingerprint, kind_of(language, other_language=other_language)))
+
+
+def kind_of(language: str, *, other_language: bool) -> str:
+    """The name of a calibration in the file."""
+    return f"{language}{OTHER}" if other_language else language
+
+
+def weights_of(kind: str) -> Mapping[str, float]:
+    return ACROSS_LANGUAGES if kind.endswith(OTHER) else WEIGHTS
 
 
 @cache
@@ -127,10 +151,11 @@ def calibrations() -> Mapping[tuple[str, str], Calibration]:
     found: dict[tuple[str, str], Calibration] = {}
     for path in sorted(FOLDER.glob(FILES)):
         listed = json.loads(path.read_text(encoding="utf-8"))
-        for language, constants in listed["languages"].items():
-            found[listed["encoder"], language] = Calibration(
+        for kind, constants in listed["languages"].items():
+            found[listed["encoder"], kind] = Calibration(
                 means=constants["means"],
                 spreads=constants["spreads"],
                 enough=constants["enough"],
+                weights=weights_of(kind),
             )
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cluster.model import StoredPassage
+from cluster.model import Hit, StoredPassage
+from cluster.text.languages import detect_language
 from rerank.relevance import Relevance, calibration_of, relevance, signals_of
 from rerank.reranker import Reranked
 from rerank.verbatim import ExactKind, verbatim_bonus
@@ -25,15 +26,18 @@ def judge(
     if plan.rerank.min_relevance <= 0 or recent:
         return None
     read = _best_by_words(found)
+    nearest = _nearest(found)
     signals = signals_of(
         reranked,
-        cosine=_best_cosine(found),
+        cosine=nearest.score if nearest else None,
         terms=plan.terms,
         texts=[passage.chunk.indexed_text for passage in read],
+        other_language=nearest is not None
+        and _in_other_language(found.passages[nearest.chunk_id], than=plan.language),
     )
     if signals is None:
         return None
-    calibration = calibration_of(fingerprint, plan.language)
+    calibration = calibration_of(fingerprint, plan.language, other_language=signals.other_language)
     return relevance(signals, calibration, verbatim=_has_verbatim(plan, read))
 
 
@@ -44,15 +48,22 @@ def told(judged: Relevance, *, least: float) -> str:
     )
 
 
-def _best_cosine(found: Candidates) -> float | None:
-    cosines = [
-        hit.score
+def _nearest(found: Candidates) -> Hit | None:
+    """The hit with the best cosine."""
+    hits = (
+        hit
         for answer in found.answers
         if answer.channel == "semantic"
         for hit in answer.hits
         if hit.chunk_id in found.passages
-    ]
-    return max(cosines, default=None)
+    )
+    return max(hits, key=lambda hit: hit.score, default=None)
+
+
+def _in_other_language(passage: StoredPassage, *, than: str) -> bool:
+    """Chinese where the question is English, or English where it is Chinese. The text of the
+    passage tells, for a document in one language may quote another."""
+    return {detect_language(passage.chunk.text), than} == {"zh", "en"}
 
 
 def _best_by_words(found: Candidates) -> list[StoredPassage]:

@@ -190,7 +190,9 @@ def calibrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
         "spreads": dict.fromkeys(WEIGHTS, 0.1),
         "enough": -8.0,
     }
-    listed = {"encoder": EMBEDDER.fingerprint, "languages": {"en": constants}}
+    lenient = {**constants, "enough": -1000.0}
+    languages = {"en": constants, "zh": constants, "zh/other": lenient}
+    listed = {"encoder": EMBEDDER.fingerprint, "languages": languages}
     (tmp_path / "relevance.tests.json").write_text(json.dumps(listed), encoding="utf-8")
     monkeypatch.setattr(relevance, "FOLDER", tmp_path)
     relevance.calibrations.cache_clear()
@@ -216,6 +218,22 @@ async def test_nothing_relevant_is_an_answer(stores: Stores) -> None:
     )
     assert anyway.relevant is None
     assert len(anyway.passages) == 3
+
+
+@pytest.mark.usefixtures("calibrated")
+async def test_what_answers_in_another_language_is_judged_by_constants_of_its_own(
+    stores: Stores,
+) -> None:
+    """All that is stored here is English; of these words it has none."""
+    asked = "冰岛哪座火山喷发了？"
+    found = await service_on(stores).search(question(asked))
+    assert found.relevance is not None
+    assert found.relevance.signals.other_language
+    assert found.relevant is True
+    assert found.passages
+    same = await service_on(stores).search(question("Which volcano erupted in Iceland?"))
+    assert same.relevance is not None
+    assert not same.relevance.signals.other_language
 
 
 async def test_an_encoder_without_constants_says_nothing(stores: Stores) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,10 @@ def test_the_other_half_reports() -> None:
         *(sample(-1.0, own=False, half="report") for _ in range(3)),
         sample(0.9, own=False, half="report"),
     ]
+    translated = [
+        replace(each, signals=replace(each.signals, other_language=True)) for each in samples
+    ]
+    assert list(constants([*samples, *translated])) == ["en", "en/other"]
     made = constants(samples)
     assert list(made) == ["en"]
     assert made["en"]["answerable"] == 101
@@ -131,6 +136,7 @@ def test_constants_are_found_by_encoder_and_language(
         found = calibration_of("model@1", "zh")
         assert found is not None
         assert found.enough == -3.0
+        assert calibration_of("model@1", "zh", other_language=True) is None
         assert calibration_of("model@1", "en") is None
     finally:
         module.calibrations.cache_clear()
