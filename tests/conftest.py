@@ -9,6 +9,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["servers.fixtures", "contract.postgres"]
 
@@ -17,6 +18,10 @@ SKIPPED = pytest.StashKey[list[str]]()
 
 DATA = Path(os.environ.get("PALIMPSEST_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
+
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
+"""How long an example takes tells what else runs on the machine, not whether it is right."""
 
 _SESSIONS: list[pytest.Session] = []
 

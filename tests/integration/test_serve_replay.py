@@ -40,6 +40,15 @@ async def post(client: httpx.AsyncClient, body: dict[str, Any]) -> dict[str, Any
     return found
 
 
+async def whole(client: httpx.AsyncClient, body: dict[str, Any]) -> dict[str, Any]:
+    """An answer that lacks nothing; on a busy machine a stage may be late now and then."""
+    for _ in range(10):
+        found = await post(client, body)
+        if not found["failures"]:
+            return found
+    raise AssertionError(found["failures"])
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -52,8 +61,8 @@ async def post(client: httpx.AsyncClient, body: dict[str, Any]) -> dict[str, Any
 async def test_a_plan_gives_its_answer_again(stores: Stores, body: dict[str, Any]) -> None:
     secret = await make_key(stores.ledger)
     async with client_of(application(service_on(stores)), secret) as client:
-        first = await post(client, body | {"explain": True})
-        again = await post(client, {"plan": first["explanation"]["plan"], "explain": True})
+        first = await whole(client, body | {"explain": True})
+        again = await whole(client, {"plan": first["explanation"]["plan"], "explain": True})
     assert first["results"]
     for key in ("query", "language", "results", "notes", "failures", "explanation"):
         assert again[key] == first[key]
