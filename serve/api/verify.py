@@ -96,7 +96,7 @@ class VerifyRequest(BaseModel):
 
 class VerifyAnswer(BaseModel):
     """One result for each claim, in order; `counts` by verdict. `unchecked`: there was no time,
-    or no store answered; then the answer is partial."""
+    no store answered, or what had to be searched gave nothing; then the answer is partial."""
 
     results: tuple[Checked, ...]
     counts: Mapping[str, int]
