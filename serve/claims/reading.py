@@ -12,7 +12,7 @@ import regex
 from cluster.text.languages import detect_language
 from cluster.text.values import Value, read_values
 from cluster.text.versions import version_key
-from serve.claims.subjects import plain_subjects
+from serve.claims.subjects import in_backticks, plain_subjects
 from serve.claims.words import Wording, read_wording
 
 
@@ -46,9 +46,7 @@ class Claim:
         """What to look for: the claim without the version and without figures of its own, which
         may be wrong."""
         rest = _without(self.body, self.values).strip() or self.text
-        for word in self.subjects:
-            rest = regex.sub(rf"(?<!`)\b{word}\b(?!`)", f"`{word}`", rest, flags=regex.IGNORECASE)
-        return rest
+        return in_backticks(rest, self.subjects)
 
     @property
     def named(self) -> bool:

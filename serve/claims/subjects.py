@@ -6,6 +6,8 @@ it a value it is looked for as a name; whether it is one is told by the evidence
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import regex
 
 from cluster.text.function_words import is_function_word
@@ -42,6 +44,18 @@ def plain_subjects(text: str) -> tuple[str, ...]:
     """Case folded, in order of the text, each once; words that only frame a claim are none."""
     found = (match["subject"].casefold() for match in _SUBJECT.finditer(text))
     return tuple(dict.fromkeys(word for word in found if _may_be_name(word)))
+
+
+def in_backticks(text: str, words: Collection[str]) -> str:
+    """The words marked as names, but for those inside other names and quotes."""
+    if not words:
+        return text
+    any_of = "|".join(map(regex.escape, words))
+    pattern = (
+        rf"`[^`]*`(*SKIP)(*FAIL)|(?<![\p{{Latin}}\d_.-])(?:{any_of})"
+        r"(?![\p{Latin}\d_]|[.-]\p{Latin})"
+    )
+    return regex.sub(pattern, r"`\g<0>`", text, flags=regex.IGNORECASE)
 
 
 def _may_be_name(word: str) -> bool:

@@ -167,3 +167,9 @@ def test_what_is_denied_of_something_else_denies_nothing(claim: str, verdict: st
 )
 def test_a_hyphen_alone_makes_no_name(claim: str, named: bool) -> None:
     assert read_claim(claim).named is named
+
+
+def test_a_plain_name_is_searched_for_as_a_name() -> None:
+    claim = read_claim("Beside `the depth` and max-depth the depth setting of tide_depth is 12")
+    assert claim.subjects == ("depth",)
+    assert claim.question == "Beside `the depth` and max-depth the `depth` setting of tide_depth is"
