@@ -11,13 +11,17 @@ from pathlib import Path
 import httpx
 import pytest
 from serving import NOW, fill, memory_stores, prepared
+from tiny_cross_encoder import write_tiny_cross_encoder
 
 from cluster.clock import FixedClock
+from cluster.errors import DeadlineExceeded
 from cluster.model import ApiKey
 from cluster.models.hashing import HashingEmbedder
-from cluster.settings import EncoderSettings, ServeSettings, Settings
+from cluster.settings import CrossEncoderSettings, EncoderSettings, ServeSettings, Settings
 from serve.api.problems import CONTENT_TYPE
-from serve.app import Retrieval, build, deploy, runs_already
+from serve.app import Retrieval, build, build_cross_encoder, deploy, runs_already
+from serve.cross_encoding import HereCrossEncoder
+from serve.rerankers import RemoteCrossEncoder
 from serve.secret import key_id_of, secret_digest
 from serve.service import Service, build_service
 
@@ -233,6 +237,34 @@ def test_too_much_at_once_is_refused_with_a_time_to_come_back(url: str) -> None:
 
 
 UPLOAD = {"name": "a.md", "text": "a"}
+
+
+@pytest.mark.usefixtures("url")
+async def test_a_cross_encoder_is_a_deployment_of_its_own(tmp_path: Path) -> None:
+    """Questions that are read together get each its own scores; what is late is not read."""
+    from ray import serve as ray_serve
+
+    folder = write_tiny_cross_encoder(tmp_path / "tiny")
+    wanted = CrossEncoderSettings(model=str(folder), threads=1, batch=3, batch_wait_ms=50)
+    settings = Settings(home=tmp_path, cross_encoder=wanted)
+    questions = {
+        "are access tokens valid?": ["access tokens are valid", "use tls", "cats"],
+        "use tls?": ["use tls everywhere"],
+        "cats?": ["cats sleep", "access tokens"],
+    }
+    expected = HereCrossEncoder(settings)
+    handle = ray_serve.run(build_cross_encoder(settings), name="reader", route_prefix=None)
+    remote = RemoteCrossEncoder(handle)
+    try:
+        asked = [*questions.items()] * 4
+        found = await asyncio.gather(*(remote(*each, within_s=30.0) for each in asked))
+        for (question, passages), scores in zip(asked, found, strict=True):
+            own = await expected(question, passages, within_s=30.0)
+            assert scores == pytest.approx(own, abs=1e-4)
+        with pytest.raises(DeadlineExceeded):
+            await remote("are access tokens valid?", ["cats"], within_s=0.0)
+    finally:
+        ray_serve.delete("reader")
 
 
 def test_what_runs_already_is_found_by_its_settings(url: str) -> None:
