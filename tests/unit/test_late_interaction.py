@@ -284,6 +284,6 @@ def test_what_a_date_beside_the_text_meets_is_no_evidence_against_it() -> None:
         assert seen is not None
         return seen.best, seen.tokens
 
-    assert evidence() == (pytest.approx(1 / 3), 3)
+    assert evidence() == pytest.approx((1 / 3, 3))
     assert evidence((9, 18)) == (1.0, 1)
-    assert evidence((0, 18)) == (pytest.approx(1 / 3), 3)
+    assert evidence((0, 18)) == pytest.approx((1 / 3, 3))
