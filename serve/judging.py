@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 from cluster.model import Hit, StoredPassage
 from cluster.text.languages import detect_language
 from rerank.relevance import Relevance, calibration_of, relevance, signals_of
@@ -50,14 +53,7 @@ def told(judged: Relevance, *, least: float) -> str:
 
 def _nearest(found: Candidates) -> Hit | None:
     """The hit with the best cosine."""
-    hits = (
-        hit
-        for answer in found.answers
-        if answer.channel == "semantic"
-        for hit in answer.hits
-        if hit.chunk_id in found.passages
-    )
-    return max(hits, key=lambda hit: hit.score, default=None)
+    return max(_hits_of(found, "semantic"), key=lambda hit: hit.score, default=None)
 
 
 def _in_other_language(passage: StoredPassage, *, than: str) -> bool:
@@ -67,14 +63,18 @@ def _in_other_language(passage: StoredPassage, *, than: str) -> bool:
 
 
 def _best_by_words(found: Candidates) -> list[StoredPassage]:
-    hits = [
-        hit.chunk_id
+    return [found.passages[hit.chunk_id] for hit in islice(_hits_of(found, "keyword"), READ)]
+
+
+def _hits_of(found: Candidates, channel: str) -> Iterator[Hit]:
+    """What a channel gave, as far as it may be shown; in the channel's order."""
+    return (
+        hit
         for answer in found.answers
-        if answer.channel == "keyword"
+        if answer.channel == channel
         for hit in answer.hits
         if hit.chunk_id in found.passages
-    ]
-    return [found.passages[chunk_id] for chunk_id in hits[:READ]]
+    )
 
 
 def _has_verbatim(plan: QueryPlan, read: list[StoredPassage]) -> bool:

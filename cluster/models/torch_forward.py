@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -21,6 +22,34 @@ PRECISIONS = {
 }
 
 
+Model = TypeVar("Model", bound=torch.nn.Module)
+
+
+def loaded(
+    library: Callable[..., Model],
+    what: str,
+    model: str,
+    *,
+    revision: str | None,
+    backend: str,
+    device: str,
+) -> Model:
+    """A model of sentence-transformers, ready to be asked. Raises `ModelError`, with `what` the
+    model was to be."""
+    try:
+        found = library(
+            model,
+            revision=revision,
+            device=device,
+            model_kwargs={"dtype": PRECISIONS[backend]},
+            trust_remote_code=False,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ModelError(f"the {what} {model} cannot be loaded: {error}") from error
+    found.eval()
+    return found
+
+
 class TorchForward:
     """Owns the loaded model. `threads` holds for the whole process, as torch has it."""
 
@@ -28,17 +57,9 @@ class TorchForward:
         self, model: str, *, revision: str | None, backend: str, device: str, threads: int
     ) -> None:
         torch.set_num_threads(threads)
-        try:
-            self._model = SentenceTransformer(
-                model,
-                revision=revision,
-                device=device,
-                model_kwargs={"dtype": PRECISIONS[backend]},
-                trust_remote_code=False,
-            )
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ModelError(f"the encoder {model} cannot be loaded: {error}") from error
-        self._model.eval()
+        self._model = loaded(
+            SentenceTransformer, "encoder", model, revision=revision, backend=backend, device=device
+        )
 
     @property
     def tokenizer(self) -> Tokenizer:

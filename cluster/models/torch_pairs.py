@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from cluster.errors import ModelError
 from cluster.models.embedder import Ids
 from cluster.models.pair_tokens import Pair
-from cluster.models.torch_forward import PRECISIONS
+from cluster.models.torch_forward import loaded
 
 TYPES = "token_type_ids"
 
@@ -27,17 +27,9 @@ class TorchPairForward:
         self, model: str, *, revision: str | None, backend: str, device: str, threads: int
     ) -> None:
         torch.set_num_threads(threads)
-        try:
-            self._model = CrossEncoder(
-                model,
-                revision=revision,
-                device=device,
-                model_kwargs={"dtype": PRECISIONS[backend]},
-                trust_remote_code=False,
-            )
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ModelError(f"the cross-encoder {model} cannot be loaded: {error}") from error
-        self._model.eval()
+        self._model = loaded(
+            CrossEncoder, "cross-encoder", model, revision=revision, backend=backend, device=device
+        )
         if self._model.num_labels != 1:
             raise ModelError(
                 f"{model} gives {self._model.num_labels} scores; a cross-encoder for reranking "
