@@ -14,6 +14,7 @@ from eval.records import Record, stages_of
 from eval.results import Results
 
 FINAL = "final"
+RANKED = "ranked"
 FUSED_FROM = ("semantic", "keyword")
 """The channels that stand alone as a search; the others only add to them."""
 

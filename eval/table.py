@@ -8,7 +8,7 @@ from rich.table import Table
 
 from eval.ablation import Worth
 from eval.noise import MAX_LOSS, Noisy
-from eval.scores import FINAL, SetScores
+from eval.scores import FINAL, RANKED, SetScores
 
 _SHOWN = ("ndcg@10", "recall@10", "hit@10", "mrr@10")
 
@@ -34,10 +34,12 @@ def heading_of(scores: SetScores) -> str:
 
 def floors_table(found: Sequence[SetScores]) -> Table:
     """The passages shown, against the floor and the best single channel. `report` is the half
-    of the questions that nothing was tuned on; the floor is held against it."""
+    of the questions that nothing was tuned on; the floor is held against it. `ranked` is the same
+    half before any question is answered with "nothing relevant"."""
     table = Table(box=None, padding=(0, 2))
     for heading in (
-        "set", "measure", "questions", "all", "tune", "report", "±", "floor", "", "best channel",
+        "set", "measure", "questions", "all", "tune", "report", "±", "ranked", "floor", "",
+        "best channel",
     ):  # fmt: skip
         table.add_column(heading, justify="left" if heading in ("set", "measure") else "right")
     for scores in found:
@@ -113,6 +115,7 @@ def _row(scores: SetScores, measure: str, *, floor: str, verdict: str) -> tuple[
         f"{tune.value:.3f}",
         f"{report.value:.3f}",
         f"{report.error:.3f}",
+        f"{scores.figure(RANKED, measure, of=lambda record: record.half == 'report').value:.3f}",
         floor,
         verdict,
         f"{name} {best:.3f}{mark}",

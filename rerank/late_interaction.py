@@ -144,7 +144,7 @@ def evidence_of(found: Matrix) -> Evidence | None:
         return None
     best = int(np.nanargmax(means))
     worst = np.sort(found[best])[: max(1, round(found.shape[1] * WORST_SHARE))]
-    return Evidence(best=float(means[best]), worst_third=float(worst.mean()), tokens=found.shape[1])
+    return Evidence(best=float(means[best]), worst_third=float(worst.mean()))
 
 
 def same_language(pool: Sequence[Pooled], language: str) -> NDArray[np.bool_]:

@@ -1,14 +1,13 @@
 """Is there anything about the question at all?
 
-Five signs are added up in standard deviations: the best cosine, the best MaxSim, the mean of that
-passage's worst third of the question's tokens, the largest share of the question's words in one
-passage, and how long the question is: the longer, the less alike is even the passage that answers.
-Only language-centred vectors have a scale on which that can be told, and only where it was
-calibrated: `relevance.<model>.json`, made by `eval.calibrate_relevance`, names the encoder it
-holds for. For every other encoder, and for a language without constants, nothing is said.
+Three signs are added up in standard deviations: the best cosine, the best MaxSim, and the share of
+the question's words in the passage that ranks first. Only language-centred vectors have a scale on
+which that can be told, and only where it was calibrated: `relevance.<model>.json`, made by
+`eval.calibrate_relevance`, names the encoder it holds for. For every other encoder, and for a
+language without constants, nothing is said.
 
 What answers in another language is less alike and shares hardly a word: where the nearest passage
-is in another language than the question, constants of their own hold (`zh/other`).
+is in another language than the question, signs and constants of their own hold (`zh/other`).
 """
 
 from __future__ import annotations
@@ -30,13 +29,12 @@ OTHER = "/other"
 
 WEIGHTS: Mapping[str, float] = {
     "cosine": 1.5,
-    "similarity": 1.0,
-    "worst_third": 0.5,
-    "keyword_share": 0.5,
-    "length": 0.5,
+    "similarity": 0.4,
+    "share_of_first": 0.5,
 }
 ACROSS_LANGUAGES: Mapping[str, float] = {"cosine": 1.0, "similarity": 1.0, "worst_third": 1.0}
-"""Where the nearest passage is in another language: words are hardly shared, and say nothing."""
+"""Where the nearest passage is in another language: words are hardly shared and say nothing, but
+the worst third of the question's tokens in the passage with the best MaxSim does."""
 
 ALL_WORDS = 0.99
 """A passage with all words of the question is about it, whatever the vectors say."""
@@ -44,15 +42,15 @@ ALL_WORDS = 0.99
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signals:
-    """`cosine`, `similarity` and `worst_third` on the encoder's scale, `keyword_share` 0 to 1,
-    `length` the logarithm of the number of the question's tokens that have content, plus one.
-    `other_language`: that of the nearest passage is not the question's."""
+    """`cosine`, `similarity` and `worst_third` on the encoder's scale. Shares, 0 to 1, are of the
+    question's words: `share_of_first` in the passage that ranks first, `keyword_share` in that
+    which holds most of them. `other_language`: the nearest passage's is not the question's."""
 
     cosine: float
     similarity: float
     worst_third: float
+    share_of_first: float
     keyword_share: float
-    length: float
     other_language: bool = False
 
 
@@ -103,12 +101,13 @@ def signals_of(
     *,
     cosine: float | None,
     terms: Sequence[QueryTerm],
+    first: str,
     texts: Sequence[str],
     other_language: bool = False,
 ) -> Signals | None:
-    """`cosine` is the best of the channel `semantic`, `other_language` tells of that passage,
-    `texts` are the indexed texts of the best
-    passages of the channel `keyword`. None where a sign is missing."""
+    """`cosine` is the best of the channel `semantic`, `other_language` tells of that passage.
+    `first` is the indexed text of the passage that ranks first, `texts` are those of the best of
+    the channel `keyword`. None where a sign is missing."""
     evidence = reranked.evidence if reranked else None
     if evidence is None or cosine is None:
         return None
@@ -116,8 +115,8 @@ def signals_of(
         cosine=cosine,
         similarity=evidence.best,
         worst_third=evidence.worst_third,
+        share_of_first=keyword_share(terms, first),
         keyword_share=max((keyword_share(terms, text) for text in texts), default=0.0),
-        length=math.log1p(evidence.tokens),
         other_language=other_language,
     )
 

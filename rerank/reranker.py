@@ -86,12 +86,10 @@ class Pooled:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What late interaction saw, on the encoder's absolute scale: the best passage's mean
-    similarity over the question's tokens, the mean of the worst third of them there, and how many
-    of the question's tokens were looked for."""
+    similarity over the question's tokens, and the mean of the worst third of them there."""
 
     best: float
     worst_third: float
-    tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,7 @@ def judge(
         reranked,
         cosine=nearest.score if nearest else None,
         terms=plan.terms,
+        first=_first(found, reranked),
         texts=[passage.chunk.indexed_text for passage in read],
         other_language=nearest is not None
         and _in_other_language(found.passages[nearest.chunk_id], than=plan.language),
@@ -54,6 +55,14 @@ def told(judged: Relevance, *, least: float) -> str:
 def _nearest(found: Candidates) -> Hit | None:
     """The hit with the best cosine."""
     return max(_hits_of(found, "semantic"), key=lambda hit: hit.score, default=None)
+
+
+def _first(found: Candidates, reranked: Reranked | None) -> str:
+    """The indexed text of the passage with the best score of the reranker."""
+    scores = reranked.scores if reranked else {}
+    if not scores:
+        return ""
+    return found.passages[max(scores, key=lambda chunk_id: scores[chunk_id])].chunk.indexed_text
 
 
 def _in_other_language(passage: StoredPassage, *, than: str) -> bool:

@@ -30,7 +30,7 @@ from cluster.model import ChannelFailure, EncodedQuery, Metadata, Scope, Turn
 from cluster.settings import EncoderSettings, Settings
 from cluster.stores.open import Stores
 from rerank import relevance
-from rerank.relevance import WEIGHTS
+from rerank.relevance import ACROSS_LANGUAGES, WEIGHTS
 from rerank.reranker import Asked, Pooled, Reranked, RerankPlan
 from serve.plan.planner import Question
 from serve.retrieve import Retrieved
@@ -182,13 +182,16 @@ async def test_an_answer_stands_behind_the_turn_that_asks() -> None:
     assert whole.index("In Lisbon!") < whole.index("Nice weather.")
 
 
+SIGNS = (*WEIGHTS, *ACROSS_LANGUAGES)
+
+
 @pytest.fixture
 def calibrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Constants for the encoder of the tests: half of the words must be found."""
     constants = {
-        "means": dict.fromkeys(WEIGHTS, 0.5),
-        "spreads": dict.fromkeys(WEIGHTS, 0.1),
-        "enough": -8.0,
+        "means": dict.fromkeys(SIGNS, 0.5),
+        "spreads": dict.fromkeys(SIGNS, 0.1),
+        "enough": -5.0,
     }
     lenient = {**constants, "enough": -1000.0}
     languages = {"en": constants, "zh": constants, "zh/other": lenient}

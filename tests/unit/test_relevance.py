@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cluster.text.terms import query_terms
-from eval.calibrate_relevance import Sample, calibrate, constants, refused, threshold
+from eval.calibrate_relevance import Sample, calibrate, constants, refused
 from rerank import relevance as module
 from rerank.relevance import (
+    ACROSS_LANGUAGES,
     WEIGHTS,
     Calibration,
     Signals,
@@ -32,17 +32,17 @@ def signals(value: float, *, share: float | None = None) -> Signals:
         cosine=value,
         similarity=value,
         worst_third=value,
+        share_of_first=value,
         keyword_share=value if share is None else share,
-        length=value,
     )
 
 
 def test_the_sum_is_in_standard_deviations_and_some_count_less() -> None:
-    assert PLAIN.sum_of(signals(0.7)) == pytest.approx(4.0 * 0.2)
+    assert PLAIN.sum_of(signals(0.7)) == pytest.approx(2.4 * 0.2)
 
 
 def test_half_at_the_threshold_and_more_above() -> None:
-    at = relevance(signals(0.5 - 1 / 4.0), PLAIN)
+    at = relevance(signals(0.5 - 1 / 2.4), PLAIN)
     assert at.value == pytest.approx(0.5)
     assert at.enough(0.5 - 1e-9)
     above = relevance(signals(0.5), PLAIN)
@@ -76,14 +76,16 @@ def test_a_missing_sign_is_no_judgement() -> None:
         reranker="late_interaction",
         scale="z",
         scores={},
-        evidence=Evidence(best=0.6, worst_third=0.4, tokens=7),
+        evidence=Evidence(best=0.6, worst_third=0.4),
     )
     terms = query_terms("harbour")
-    assert signals_of(seen, cosine=0.5, terms=terms, texts=["a harbour", "none"]) == Signals(
-        cosine=0.5, similarity=0.6, worst_third=0.4, keyword_share=1.0, length=math.log(8)
+    texts = ["a harbour", "none"]
+    found = signals_of(seen, cosine=0.5, terms=terms, first="none", texts=texts)
+    assert found == Signals(
+        cosine=0.5, similarity=0.6, worst_third=0.4, share_of_first=0.0, keyword_share=1.0
     )
-    assert signals_of(None, cosine=0.5, terms=terms, texts=[]) is None
-    assert signals_of(seen, cosine=None, terms=terms, texts=[]) is None
+    assert signals_of(None, cosine=0.5, terms=terms, first="none", texts=texts) is None
+    assert signals_of(seen, cosine=None, terms=terms, first="none", texts=texts) is None
 
 
 def test_the_scale_is_that_of_the_answerable_the_threshold_that_of_the_others() -> None:
@@ -91,15 +93,16 @@ def test_the_scale_is_that_of_the_answerable_the_threshold_that_of_the_others() 
     foreign = [signals(at / 100 - 0.8) for at in range(101)]
     found = calibrate(own, foreign)
     assert found.means["cosine"] == pytest.approx(0.5)
-    reserve = refused(found, own) / 0.02
-    assert reserve > 1.0
-    assert (1 - refused(found, foreign)) / 0.05 == pytest.approx(reserve, rel=0.15)
+    assert refused(found, foreign) == pytest.approx(0.96, abs=0.01)
+    assert refused(found, own) == pytest.approx(0.16, abs=0.02)
+    assert refused(found, []) == 0.0
 
 
-def test_between_what_is_apart_the_threshold_is_in_the_middle() -> None:
-    own, foreign = [1.0, 2.0, 3.0], [-3.0, -2.0, -1.0]
-    assert threshold(own, foreign) == 0.0
-    assert -1.0 < threshold([*own, -9.0], foreign) < 1.0
+def test_across_languages_the_threshold_is_that_of_the_answerable() -> None:
+    own = [signals(at / 100) for at in range(101)]
+    found = calibrate(own, [], other_language=True)
+    assert found.weights == ACROSS_LANGUAGES
+    assert refused(found, own) == pytest.approx(0.01, abs=0.005)
 
 
 def test_the_other_half_reports() -> None:
