@@ -15,10 +15,10 @@ from eval.ablation import Worth
 from eval.charts import Bar, Dots
 from eval.floors import FLOORS
 from eval.noise import MAX_LOSS, Noisy
-from eval.scores import FINAL, SetScores, mean
+from eval.scores import FINAL, RANKED, SetScores, mean
 
 MEASURE = "ndcg@10"
-SERIES = ("keyword", "semantic", "fused", "ranked", FINAL)
+SERIES = ("keyword", "semantic", "fused", RANKED, FINAL)
 _TIMED = ("plan", "channels", "ledger", "fuse", "rerank", "select", "cite", "total")
 _FULL_TONE = 10.0
 """Points at which a cell has its full colour."""
