@@ -82,7 +82,10 @@ def rank_by_tokens(
             }
             for at, each in enumerate(pool)
         },
-        evidence=evidence_of(expected if expected.shape[1] else found),
+        evidence=evidence_of(
+            expected if expected.shape[1] else found,
+            first=pool[int(np.argmax(total))].chunk_id,
+        ),
         note=_told(int((lengths == 0).sum()), len(pool)),
     )
 
@@ -137,14 +140,14 @@ def z_scores(values: Numbers, *, counted: NDArray[np.bool_] | None = None) -> Nu
     return z
 
 
-def evidence_of(found: Matrix) -> Evidence | None:
+def evidence_of(found: Matrix, *, first: str) -> Evidence | None:
     """Of the passage that matches best, without its neighbours; None when nothing is known."""
     means = found.mean(axis=1) if found.shape[1] else np.full(len(found), np.nan)
     if not np.isfinite(means).any():
         return None
     best = int(np.nanargmax(means))
     worst = np.sort(found[best])[: max(1, round(found.shape[1] * WORST_SHARE))]
-    return Evidence(best=float(means[best]), worst_third=float(worst.mean()))
+    return Evidence(best=float(means[best]), worst_third=float(worst.mean()), first=first)
 
 
 def same_language(pool: Sequence[Pooled], language: str) -> NDArray[np.bool_]:

@@ -86,10 +86,12 @@ class Pooled:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What late interaction saw, on the encoder's absolute scale: the best passage's mean
-    similarity over the question's tokens, and the mean of the worst third of them there."""
+    similarity over the question's tokens, and the mean of the worst third of them there.
+    `first` is the chunk that it ranks first, all in all."""
 
     best: float
     worst_third: float
+    first: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

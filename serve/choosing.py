@@ -7,7 +7,7 @@ for token counts; nothing is decided here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cluster.errors import ModelError, Overloaded
@@ -57,14 +57,20 @@ class Chosen:
     notes: tuple[str, ...] = ()
 
 
-async def read_texts(plan: QueryPlan, ledger: Ledger, blocks: Sequence[Block]) -> Texts:
+async def revision_texts(
+    plan: QueryPlan, ledger: Ledger, blocks: Sequence[Block]
+) -> Mapping[str, str]:
+    """By revision id, the whole texts that `exact_texts` needs for blocks with gaps."""
+    revision_ids = sorted({block.revision_id for block in blocks if gaps(block)})
+    if not revision_ids:
+        return {}
+    async with ledger.transaction() as tx:
+        return await tx.documents.texts(plan.scope, revision_ids)
+
+
+def exact_texts(blocks: Sequence[Block], stored: Mapping[str, str]) -> Texts:
     """One that was deleted since the check is left out; one that was superseded is still the
     answer as of the check."""
-    revision_ids = sorted({block.revision_id for block in blocks if gaps(block)})
-    stored: dict[str, str] = {}
-    if revision_ids:
-        async with ledger.transaction() as tx:
-            stored = await tx.documents.texts(plan.scope, revision_ids)
     found: list[tuple[Block, str]] = []
     damaged: list[Block] = []
     for block in blocks:
@@ -84,7 +90,7 @@ async def cite_stored(
 ) -> tuple[CitedPassage, ...]:
     """Passages that were not searched for, in the order given."""
     blocks = [Block(passages=(passage,), score=0.0, hits=()) for passage in passages]
-    texts = await read_texts(plan, ledger, blocks)
+    texts = exact_texts(blocks, await revision_texts(plan, ledger, blocks))
     return _cited(plan, [(block, text, None) for block, text in texts.found])
 
 

@@ -58,11 +58,9 @@ def _nearest(found: Candidates) -> Hit | None:
 
 
 def _first(found: Candidates, reranked: Reranked | None) -> str:
-    """The indexed text of the passage with the best score of the reranker."""
-    scores = reranked.scores if reranked else {}
-    if not scores:
-        return ""
-    return found.passages[max(scores, key=lambda chunk_id: scores[chunk_id])].chunk.indexed_text
+    """The indexed text of the passage that ranks first for the reranker whose signs these are."""
+    evidence = reranked.evidence if reranked else None
+    return found.passages[evidence.first].chunk.indexed_text if evidence else ""
 
 
 def _in_other_language(passage: StoredPassage, *, than: str) -> bool:

@@ -14,12 +14,14 @@ Views come after that.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
 from cluster.errors import InvalidRequest
 from cluster.model import ChannelFailure
+from cluster.stores.protocols import Ledger
 from rerank.budget import Spent
 from rerank.citations import CitedPassage
 from rerank.conflicts import with_conflicts
@@ -32,13 +34,14 @@ from rerank.priors import moment_of
 from rerank.relevance import Relevance
 from rerank.reranker import Asked, Pooled, Reranked, Reranker
 from serve.candidates import Candidates, Places, gather, rankings
-from serve.choosing import choose, read_texts
+from serve.choosing import choose, exact_texts, revision_texts
 from serve.copies import with_known_copies
 from serve.counting import CountTokens
 from serve.judging import judge, told
 from serve.plan.constraints import left_nothing
 from serve.plan.plan import QueryPlan
 from serve.reranking import SecondLook, rerank
+from serve.tasks import ended_with
 from serve.timings import Timings
 
 SPARE_S = 0.05
@@ -104,8 +107,8 @@ async def retrieve(plan: QueryPlan, sources: Sources) -> Retrieved:
         blocks = _standing(plan, found, fused, reranked)
         best = [] if refused else _page(plan, blocks)
     with timings.stage("cite"):
-        known, unknown = await with_known_copies(plan, sources.ledger, best)
-        texts = await read_texts(plan, sources.ledger, known)
+        (known, unknown), stored = await _read_on(plan, sources.ledger, best)
+        texts = exact_texts(known, stored)
         chosen = await choose(
             plan,
             texts.found,
@@ -171,6 +174,16 @@ def _page(plan: QueryPlan, blocks: Sequence[Block]) -> list[Block]:
         return shortlist_of_kinds(rest, plan.kinds, limit=plan.limit, plan=plan.selection)
 
     return page_of(blocks, page=plan.page, shown=shown)
+
+
+async def _read_on(
+    plan: QueryPlan, ledger: Ledger, blocks: Sequence[Block]
+) -> tuple[tuple[list[Block], tuple[ChannelFailure, ...]], Mapping[str, str]]:
+    """What else the ledger has for these blocks: who says the same elsewhere, and whole texts."""
+    looking = asyncio.create_task(with_known_copies(plan, ledger, blocks))
+    reading = asyncio.create_task(revision_texts(plan, ledger, blocks))
+    async with ended_with(looking, reading):
+        return await looking, await reading
 
 
 def _fused(plan: QueryPlan, found: Candidates) -> list[Candidate]:

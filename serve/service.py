@@ -42,6 +42,7 @@ from serve.refilling import refilling
 from serve.reranking import LateInteraction
 from serve.retrieve import Retrieved, Sources, retrieve
 from serve.short_lived import ShortLived
+from serve.tasks import ended_with
 from serve.usage import ShownCounter, cited_uses, new_search_id
 
 KEY_TTL_S = 3.0
@@ -87,8 +88,7 @@ class Service:
         searched = self.generations.searched
         try:
             async with asyncio.timeout(left_s):
-                standing = await self._standing(question.scope)
-                plan = await self.plan(question)
+                standing, plan = await self._planned(question)
                 plan_ms = round((time.perf_counter() - started) * 1000, 2)
                 found = self._kept(plan, standing, searched)
                 if found is None:
@@ -109,8 +109,14 @@ class Service:
         self.shown.add(plan.scope, found.passages, since=asked_at)
         return found
 
+    async def _planned(self, question: Question | QueryPlan) -> tuple[Standing, QueryPlan]:
+        """The standing is read before any channel looks: what they find is at least as new."""
+        reading = asyncio.create_task(self._standing(question.scope))
+        planning = asyncio.create_task(self.plan(question))
+        async with ended_with(reading, planning):
+            return await reading, await planning
+
     async def _standing(self, scope: Scope) -> Standing:
-        """Read before anything else: what is read afterwards is at least as new."""
         async with self.ledger.transaction() as tx:
             return await tx.writes.standing(scope.tenant)
 

@@ -31,7 +31,7 @@ from cluster.settings import SelectionSettings, Settings
 from cluster.stores.open import Stores
 from rerank.dedup import Block
 from serve.api.schemas import ContextAnswer, SearchAnswer
-from serve.choosing import read_texts
+from serve.choosing import exact_texts, revision_texts
 from serve.plan.question import Question
 
 QUESTION = "How long is a note of the outbox kept, and how many shards does it support?"
@@ -323,7 +323,8 @@ async def test_a_damaged_passage_is_left_out_and_named(stores: Stores) -> None:
     async with stores.ledger.transaction() as tx:
         one, other, *_ = (await tx.documents.visible(scope, chunk_ids)).values()
     blocks = [Block(passages=(each,), score=1.0, hits=()) for each in (_changed(one), other)]
-    texts = await read_texts(await service.plan(asked), stores.ledger, blocks)
+    stored = await revision_texts(await service.plan(asked), stores.ledger, blocks)
+    texts = exact_texts(blocks, stored)
     assert [block.chunk_ids[0] for block, _ in texts.found] == [other.chunk.chunk_id]
     (failure,) = texts.failures
     assert failure.channel == "citations"

@@ -204,7 +204,7 @@ async def read(stores: Stores, done: asyncio.Event) -> list[list[int]]:
     async with client_of(application(service), await make_key(stores.ledger)) as client:
         while not done.is_set():
             answer = await client.post("/v1/search", json={"query": "firm rung of a ladder"})
-            assert answer.status_code == 200
+            assert answer.status_code == 200, answer.text
             seen.append(numbers_in(answer.json()))
             await asyncio.sleep(0.05)
     return seen

@@ -122,11 +122,11 @@ def test_z_scores_are_over_what_counts() -> None:
 
 def test_evidence_is_that_of_the_best_passage() -> None:
     found = np.array([[0.9, 0.6, 0.3], [0.5, 0.5, 0.5], [np.nan] * 3], dtype=np.float32)
-    evidence = evidence_of(found)
+    evidence = evidence_of(found, first="a")
     assert evidence is not None
     assert evidence.best == pytest.approx(0.6)
     assert evidence.worst_third == pytest.approx(0.3)
-    assert evidence_of(found[2:]) is None
+    assert evidence_of(found[2:], first="a") is None
 
 
 def ranked(pool: list[Pooled], rows: list[list[float]], lengths: list[int]) -> dict[str, float]:

@@ -76,7 +76,7 @@ def test_a_missing_sign_is_no_judgement() -> None:
         reranker="late_interaction",
         scale="z",
         scores={},
-        evidence=Evidence(best=0.6, worst_third=0.4),
+        evidence=Evidence(best=0.6, worst_third=0.4, first="a"),
     )
     terms = query_terms("harbour")
     texts = ["a harbour", "none"]
