@@ -242,6 +242,8 @@ def _content(words: Iterable[str]) -> list[str]:
 
 def _joined(read: Sequence[_Read], group: set[int], primary: int) -> Block:
     """The primary one, found as all of them were, with the score of the best."""
+    if len(group) == 1:
+        return read[primary].block
     best = read[min(group)].block
     rest = sorted(group - {primary})
     copies = [
@@ -264,7 +266,10 @@ def _without_retold(blocks: Sequence[Block]) -> list[Block]:
     """Each retelling goes into `also_in` of the best block that it retells."""
     sources: dict[int, list[Copy]] = defaultdict(list)
     gone: set[int] = set()
+    highest = max((_authority_of(block) for block in blocks), default=0.0)
     for at, block in enumerate(blocks):
+        if not _trusted_more(highest, than=_authority_of(block)):
+            continue
         for other, source in enumerate(blocks):
             share = retold_share(block, source) if other not in gone else 0.0
             if share >= RETOLD and not _differ(block, source):
@@ -298,7 +303,7 @@ def retold_share(block: Block, source: Block) -> float:
     """How much of the content of `block` stands in one to three sentences of `source` with the
     very same hard words; 0 where `source` is not trusted more."""
     first, other = block.passages[0], source.passages[0]
-    if first.metadata.authority > other.metadata.authority - LESS_AUTHORITY + 1e-9:
+    if not _trusted_more(_authority_of(source), than=_authority_of(block)):
         return 0.0
     if first.turn is not None or other.turn is not None or _other_edition(first, other):
         return 0.0
@@ -307,6 +312,14 @@ def retold_share(block: Block, source: Block) -> float:
         return 0.0
     windows = (window for window in _windows(_plain_text(source)) if window.hard == told.hard)
     return max((_share(told, window) for window in windows), default=0.0)
+
+
+def _authority_of(block: Block) -> float:
+    return block.passages[0].metadata.authority
+
+
+def _trusted_more(authority: float, *, than: float) -> bool:
+    return than <= authority - LESS_AUTHORITY + 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

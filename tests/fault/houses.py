@@ -38,7 +38,7 @@ from fault.tcp_proxy import TcpProxy, tcp_proxy
 QUESTION = "How long are access tokens valid?"
 ANSWER = "Access tokens are valid for 30 minutes."
 
-FORGETFUL = Settings(serve=ServeSettings(query_cache_entries=0))
+FORGETFUL = Settings(serve=ServeSettings(query_cache_entries=0, channel_deadline_s=0.8))
 """A kept answer needs no store, so that nothing would be seen of one that is away."""
 
 
