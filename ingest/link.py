@@ -14,14 +14,14 @@ from cluster.stores.protocols import Ledger, Transaction
 T = TypeVar("T")
 OpenLedger = Callable[[], Awaitable[Ledger]]
 
-_WAITS_S = (0.2, 1.0, 3.0, 8.0)
+_WAITS_S = (0.2, 1.0, 3.0, 8.0, 20.0)
 
 
 class LedgerLink:
     """One connection pool on an event loop of its own; opened at the first call.
 
     What is called must be safe to repeat: a call that finds the ledger unavailable is made
-    again after 0.2, 1, 3 and 8 seconds before the error is let through.
+    again after 0.2, 1, 3, 8 and 20 seconds before the error is let through.
     """
 
     def __init__(self, open_ledger: OpenLedger) -> None:

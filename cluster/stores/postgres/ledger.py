@@ -96,6 +96,9 @@ class PostgresLedger:
             min_size=1,
             max_size=settings.pool_size,
             timeout=settings.connect_timeout_s,
+            # The driver waits twice as long after each failure, so that a server that was away
+            # for a minute would be found again after two; here whoever asks next tries anew.
+            reconnect_timeout=settings.connect_timeout_s,
             check=_check_quiet,
             kwargs={"autocommit": True},  # `Statements` begins; leaving the block commits
             open=False,
